@@ -1,0 +1,100 @@
+"""Tables of presets: one row per record, formulas over the columns of the row, free rows for the user's own."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from builder.blocks.texts import place_title
+from builder.errors import TemplateError
+from builder.grid import Condition, Down, Scalar, Sheet, Validation
+from builder.template import RecordColumn, Records, parse
+
+
+def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
+    """Headings, names under them, one row per record and the free rows."""
+    records = source_records(layout.presets, spec.source)
+    row = place_title(sheet, row, spec.title, spec.text)
+    first, last = row + 2, row + 1 + len(records) + spec.free_rows
+    scope = Down({column.name: index for index, column in enumerate(spec.columns) if column.name})
+    for index, column in enumerate(spec.columns):
+        sheet.put(row, index, column.heading, "heading")
+        sheet.grow(row, column.heading, index)
+        sheet.put(row + 1, index, column.name, "name")
+        if column.name:
+            layout.define(column.name, sheet.area(first, index, last), column.unit, f"sheet {sheet.name}")
+        _fill(layout, sheet, spec, column, index, records, first, scope)
+    return last + 2
+
+
+def source_records(presets, source: str) -> Sequence[Any]:
+    """The records that a table shows: a collection of the presets, or `measured/<file>`."""
+    kind, _, name = source.partition("/")
+    if kind == "measured":
+        return presets.measured[name].rows
+    if kind == "inputs":
+        return [*presets.inputs, *presets.rules]
+    found = getattr(presets, kind, None)
+    if found is None:
+        raise TemplateError(f"no presets called '{source}'")
+    return list(found.values()) if isinstance(found, dict) else list(found)
+
+
+def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int, records: Sequence[Any], first: int, scope: Down) -> None:
+    where = f"sheet {sheet.name}, column '{column.heading}'"
+    formula = parse(column.formula, where) if column.formula else None
+    style = column.style or "record"
+    for offset in range(len(records) + spec.free_rows):
+        row, free = first + offset, offset >= len(records)
+        if formula is not None:
+            sheet.put(row, index, formula, style, column.unit, scope, where)
+        elif column.field == "number":
+            sheet.put(row, index, offset + 1, style, column.unit)
+        elif free:
+            sheet.put(row, index, None, "own", column.unit)
+        else:
+            value = as_cell(get(records[offset], column.field))
+            sheet.put(row, index, value, style, column.unit)
+            if style == "record_wrap" and isinstance(value, str):
+                sheet.grow(row, value, index, 10)
+            if column.cell_name:
+                name = column.cell_name.format(name=get(records[offset], "name"))
+                layout.define(name, sheet.area(row, index), get(records[offset], "unit") if column.unit == "number" else column.unit, where)
+    if spec.free_rows and column.own:
+        for row in range(first + len(records), first + len(records) + spec.free_rows):
+            _validate_own(sheet, column, row, index)
+    if spec.free_rows and column.name and column.name.endswith("_problem") and column.heading.startswith("What"):
+        area = sheet.area(first, index, first + len(records) + spec.free_rows - 1)
+        cell = sheet.area(first, index).a1(with_sheet=False).replace("$", "")
+        sheet.conditions.append(Condition(area, f'LEN({cell})>0', "wrong"))
+
+
+def _validate_own(sheet: Sheet, column: RecordColumn, row: int, index: int) -> None:
+    title = column.heading[:32]
+    if column.own in ("yes_no", "family"):
+        source = "=yes_no_choices" if column.own == "yes_no" else "=family_name"
+        sheet.validations.append(Validation(row, index, "list", source=source, title=title, error="Pick one of the list."))
+    elif column.own in ("whole", "number"):
+        kind = "whole" if column.own == "whole" else "decimal"
+        sheet.validations.append(Validation(row, index, kind, ">=" if kind == "whole" else ">", 1 if kind == "whole" else 0, allow_blank=True,
+                                            title=title, error="A number above 0, whole where it counts something."))
+
+
+def get(record: Any, path: str) -> Any:
+    """A field of a record by dotted path; None where an optional part is missing."""
+    for part in path.split("."):
+        record = record.get(part) if isinstance(record, dict) else getattr(record, part, None)
+        if record is None:
+            return None
+    return record
+
+
+def as_cell(value: Any) -> Scalar | None:
+    """A preset's value as a cell shows it: Yes and No for booleans, lists joined."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    if value is None or isinstance(value, (str, int, float, date)):
+        return value
+    raise TypeError(f"no cell for {value!r}")

@@ -1,0 +1,35 @@
+"""The answer strip: four rows at the top of a sheet that stay on screen."""
+from __future__ import annotations
+
+from builder.blocks.cells import put_cell
+from builder.grid import Condition, Sheet, column_number
+from builder.template import Strip
+
+# Verdict text constant -> style of the cell that shows it.
+VERDICT_STYLES = {"verdict_fits": "fits", "verdict_tight": "tight", "verdict_does_not_fit": "does_not_fit", "verdict_check_inputs": "check"}
+
+
+def place(layout, sheet: Sheet, spec: Strip, row: int) -> int:
+    """Title, labels, values and message."""
+    last = max(column_number(letter) for letter in spec.values)
+    for column in range(sheet.first_column, last + 1):
+        sheet.put(row, column, layout.templates.book.title if column == sheet.first_column else None, "strip_title")
+        sheet.put(row + 1, column, None, "strip_label")
+        sheet.put(row + 3, column, None, "strip_message")
+    sheet.heights.update({row: 22, row + 2: 27, row + 3: 33})
+    for letter, cell in spec.values.items():
+        column = column_number(letter)
+        sheet.put(row + 1, column, cell.text, "strip_label")
+        put_cell(layout, sheet, row + 2, column, cell.model_copy(update={"text": None, "style": "strip_value"}))
+    for letter, cell in spec.message.items():
+        put_cell(layout, sheet, row + 3, column_number(letter), cell.model_copy(update={"style": "strip_message"}))
+    colour_verdict(sheet, row + 2, column_number(spec.verdict))
+    return row + 4
+
+
+def colour_verdict(sheet: Sheet, row: int, column: int, last_row: int | None = None) -> None:
+    """Conditional formats that colour a verdict by its text."""
+    area = sheet.area(row, column, last_row, column)
+    first = sheet.area(row, column).a1(with_sheet=False).replace("$", "")
+    for constant, style in VERDICT_STYLES.items():
+        sheet.conditions.append(Condition(area, f"{first}={constant}", style))

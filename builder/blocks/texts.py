@@ -1,0 +1,38 @@
+"""Headings and paragraphs."""
+from __future__ import annotations
+
+from builder.grid import Link, Sheet
+from builder.template import Heading, Paragraphs
+
+# The sheet that holds the inputs and the answer: every other sheet links back to it.
+HOME = "Sizing"
+
+
+def place_heading(layout, sheet: Sheet, spec: Heading, row: int) -> int:
+    """Title, one line of text, and a link back to the answer: three rows."""
+    column = sheet.first_column
+    sheet.put(row, column, spec.title, "title")
+    sheet.heights[row] = 24
+    sheet.put(row + 1, column, spec.text, "subtitle")
+    sheet.links.append(Link(row + 2, column, HOME, f"Go to {HOME}"))
+    return row + 3
+
+
+def place_paragraphs(layout, sheet: Sheet, spec: Paragraphs, row: int) -> int:
+    """One row per paragraph."""
+    for line in spec.lines:
+        sheet.put(row, sheet.first_column, line, spec.style)
+        sheet.grow(row, line, sheet.first_column)
+        row += 1
+    return row + 1
+
+
+def place_title(sheet: Sheet, row: int, title: str, text: str = "") -> int:
+    """The band over a block, and a line of help below it."""
+    if title:
+        sheet.band(row, title)
+        row += 1
+    if text:
+        sheet.put(row, sheet.first_column, text, "subtitle")
+        row += 1
+    return row

@@ -1,0 +1,153 @@
+"""The command line: `sizing`."""
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from builder import __version__
+from builder.errors import SizingError, UsageError, VerifyError, nearest
+
+
+
+class _Group(click.Group):
+    """A click group that turns a SizingError into its message and its exit code; no traceback reaches a user."""
+
+    def invoke(self, context: click.Context):
+        try:
+            return super().invoke(context)
+        except SizingError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(error.exit_code)
+
+    def resolve_command(self, context: click.Context, args: list[str]):
+        if args and args[0] not in self.commands:
+            raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], self.commands)}")
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=_Group)
+@click.version_option(__version__)
+def main() -> None:
+    """Build, check and use the GPU sizing workbooks."""
+
+
+@main.command()
+@click.option("--book", "books", multiple=True, help="Build this book only (all by default); may be given more than once.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, help="Folder to build into (dist by default).")
+def build(books: tuple[str, ...], out: Path | None) -> None:
+    """Render the presets into workbooks."""
+    from builder.book import DIST, build as build_book, write_sums
+
+    directory = out or DIST
+    for book in _books(books):
+        with _progress(f"building {book}"):
+            built = build_book(book, directory)
+        click.echo(f"{built.path}  {built.path.stat().st_size / 1000:,.0f} kB, {built.cells:,} cells, {built.formulas:,} formulas")
+    click.echo(f"{write_sums(directory)}")
+
+
+@main.command()
+@click.option("--book", "books", multiple=True, help="Check this book only (all by default); may be given more than once.")
+def check(books: tuple[str, ...]) -> None:
+    """Check presets and templates without writing anything."""
+    from builder.book import checked_layout
+
+    for book in _books(books):
+        layout = checked_layout(book)
+        presets = layout.presets
+        click.echo(f"{book}: {len(presets.models)} models, {len(presets.cards)} cards, {len(presets.inputs)} inputs, "
+                   f"{len(layout.rows)} quantities, {len(layout.names)} names: all checks pass")
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--engine", "engine_name", type=click.Choice(["formulas", "formualizer", "libreoffice"]), default="formualizer", show_default=True,
+              help="The engine that recalculates the file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def verify(file: Path, engine_name: str, as_json: bool) -> None:
+    """Recalculate a workbook and compare it with the Python reference."""
+    from builder.verify import verify as verify_book
+
+    with _progress(f"recalculating {file.name} with {engine_name}"):
+        result = verify_book(file, engine_name)
+    differing = [row for row in result.rows if not row.agrees]
+    if as_json:
+        click.echo(json.dumps([{"name": row.name, "book": row.book, "reference": row.reference, "agrees": row.agrees} for row in result.rows],
+                              indent=2, default=str))
+    else:
+        for row in differing:
+            click.echo(f"{row.name}: book {row.book}, reference {row.reference}", err=True)
+    if differing or result.stale:
+        raise VerifyError(f"{file}: {len(differing)} of {len(result.rows)} quantities differ from the reference, {len(result.stale)} cached values are stale")
+    if not as_json:
+        click.echo(f"{file}: {len(result.rows)} quantities equal the reference, recalculated with {engine_name}; cached values are current")
+
+
+@main.command()
+@click.option("--book", default="finetune", show_default=True, help="Which book's quantities.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An input and its value; may be given more than once. Empty means blank.")
+@click.option("--json", "as_json", is_flag=True, help="Print every quantity as JSON.")
+def estimate(book: str, settings: tuple[str, ...], as_json: bool) -> None:
+    """Estimate one job with the Python reference, without a workbook."""
+    from builder.presets import load
+    from builder.reference import estimate as run
+
+    _books((book,))
+    presets = load()
+    found = run(presets, dict(_setting(presets, item) for item in settings))
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _print(found)
+    if found["input_message"]:
+        raise UsageError(found["input_message"])
+
+
+def _setting(presets, item: str) -> tuple[str, object]:
+    """`name=value` as typed into the sheet: a number where it reads as one and the input takes one, else text."""
+    name, equals, text = item.partition("=")
+    names = {spec.name: spec for spec in presets.inputs}
+    if not equals:
+        raise UsageError(f"--set {item}: expected NAME=VALUE")
+    if name not in names:
+        raise UsageError(f"--set {item}: no input '{name}'{nearest(name, names)}")
+    if text == "":
+        return name, None
+    if names[name].kind in ("whole", "number"):
+        try:
+            return name, int(text) if text.lstrip("+-").isdigit() else float(text)
+        except ValueError:
+            return name, text
+    return name, text
+
+
+def _books(books: tuple[str, ...]) -> list[str]:
+    from builder.book import book_names
+
+    known = book_names()
+    for book in books:
+        if book not in known:
+            raise UsageError(f"no book '{book}'{nearest(book, known)}; there are: {', '.join(known)}")
+    return list(books) or known
+
+
+def _print(found: dict[str, object]) -> None:
+    """The public outputs as a table."""
+    table = Table(box=None, show_header=False)
+    for name, value in found.items():
+        if name.endswith(("_gb", "_verdict", "_moment", "_utilization", "_message")) or name == "trainable_parameters":
+            if "_at_peak_" in name or "_preset_" in name:
+                continue
+            shown = "" if value is None else f"{value:,.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+            table.add_row(name, shown)
+    Console(highlight=False).print(table)
+
+
+def _progress(text: str):
+    """A spinner on a terminal's stderr; nothing where output is piped."""
+    return Console(stderr=True).status(text)

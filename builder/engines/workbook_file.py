@@ -1,0 +1,96 @@
+"""What an .xlsx file holds, read once: the cells that names stand for, the constants and the places of formulas."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import openpyxl
+from openpyxl.utils import get_column_letter
+from openpyxl.utils.exceptions import InvalidFileException
+
+from builder.errors import UsageError, nearest
+
+
+class Cell(NamedTuple):
+    """A place in a workbook; row and column count from 1."""
+
+    sheet: str
+    row: int
+    column: int
+
+    @property
+    def a1(self) -> str:
+        return f"{get_column_letter(self.column)}{self.row}"
+
+
+@dataclass(frozen=True)
+class WorkbookFile:
+    """Names of single cells (workbook scope), the constants, and the places of formulas."""
+
+    path: Path
+    names: dict[str, Cell]
+    constants: dict[Cell, object]
+    formulas: frozenset[Cell]
+
+    def cell(self, name: str) -> Cell:
+        """The cell that a defined name stands for.
+
+        Raises UsageError for a name that the book does not define for a single cell.
+        """
+        if name not in self.names:
+            raise UsageError(f"{self.path}: no cell is named '{name}'{nearest(name, self.names)}")
+        return self.names[name]
+
+    def input_cell(self, name: str) -> Cell:
+        """The cell of a name that takes typed values.
+
+        Raises UsageError for a formula: typing over it would break the book.
+        """
+        cell = self.cell(name)
+        if cell in self.formulas:
+            raise UsageError(f"{self.path}: '{name}' ({cell.sheet}!{cell.a1}) is a formula, not an input")
+        return cell
+
+
+def read(path: Path | str) -> WorkbookFile:
+    """Read a workbook's names and cells.
+
+    Raises UsageError for a file that is missing or is no .xlsx workbook.
+    """
+    book = load(path, cached_values=False)
+    constants, formulas = {}, set()
+    for sheet in book.worksheets:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.value is None:
+                    continue
+                place = Cell(sheet.title, cell.row, cell.column)
+                if cell.data_type == "f":
+                    formulas.add(place)
+                else:
+                    constants[place] = cell.value
+    return WorkbookFile(Path(path), dict(_named_cells(book)), constants, frozenset(formulas))
+
+
+def load(path: Path | str, cached_values: bool) -> openpyxl.Workbook:
+    """Open a workbook with openpyxl, showing formulas or the values that were cached with them.
+
+    Raises UsageError for a file that is missing or is no .xlsx workbook.
+    """
+    try:
+        return openpyxl.load_workbook(path, data_only=cached_values)
+    except (OSError, BadZipFile, InvalidFileException, KeyError) as error:
+        raise UsageError(f"{path}: cannot be read as an .xlsx workbook ({error})") from None
+
+
+def _named_cells(book: openpyxl.Workbook):
+    for name, defined in book.defined_names.items():
+        destinations = list(defined.destinations)
+        if len(destinations) == 1:
+            sheet, reference = destinations[0]
+            reference = reference.replace("$", "")
+            if sheet in book.sheetnames and ":" not in reference:
+                column, row = openpyxl.utils.cell.coordinate_from_string(reference)
+                yield name, Cell(sheet, row, openpyxl.utils.column_index_from_string(column))

@@ -1,0 +1,128 @@
+"""Checks of presets that go beyond one field: shapes, counts, capacities, names, choices, defaults and bounds."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from builder.errors import nearest
+from builder.schema import DIMENSIONS, PROJECTIONS, CardFile, Choice, Family, Input, InputSpec, ModelPreset, OptionFile
+from builder.strict_yaml import Document, KeyPath
+from builder.validate import shown
+
+MIB_PER_GIB = 1024
+# Cards are sold by the GiB although they say GB. What is usable is less by the driver's part, and by a sixteenth where ECC
+# takes it; every shipped card is within 0.91 and 1.00.
+USABLE_SHARE = (0.85, 1.07)
+BOUNDS = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "maximum_name")
+
+
+def unique(named: Iterable[tuple[Document, KeyPath, str]]) -> None:
+    """Refuse a name that stands twice, also where only its case differs: lookups in a spreadsheet ignore case."""
+    first: dict[str, tuple[str, str]] = {}
+    for document, keys, name in named:
+        where = document.where(keys)
+        if name.casefold() in first:
+            other, place = first[name.casefold()]
+            difference = "" if other == name else f" as '{other}', which differs in case only,"
+            raise document.problem(keys, f"the name '{name}' is taken{difference} at {place}")
+        first[name.casefold()] = (name, where)
+
+
+def family(document: Document, found: Family) -> None:
+    """The formulas know one kind of layer: seven projections, the MLP gated."""
+    if not found.gated_mlp:
+        raise document.problem(("gated_mlp",), "gated_mlp: false, but the formulas count a gated MLP (gate, up and down); only true is known so far")
+    if tuple(found.projections) != PROJECTIONS:
+        raise document.problem(("projections",), f"projections: {', '.join(found.projections)}, but the formulas count {', '.join(PROJECTIONS)}")
+
+
+def model(document: Document, found: ModelPreset, of_family: Family) -> None:
+    """Attention heads share KV heads evenly, and the count is the one that the shape gives."""
+    heads, kv_heads = found.shape.heads, found.shape.kv_heads
+    if heads % kv_heads:
+        raise document.problem(("shape", "kv_heads"), f"kv_heads: {kv_heads} does not divide heads, {heads}; expected a divisor of {heads}")
+    value, counted = found.parameters.value, found.parameters_from_shape(of_family)
+    if value != counted:
+        raise document.problem(("parameters", "value"), f"value: {value} parameters, but the shape gives {counted}, a difference of {value - counted:+}")
+
+
+def card(document: Document, found: CardFile) -> None:
+    """What is usable is about what the card is sold with."""
+    sold = found.memory.marketing_gb * MIB_PER_GIB
+    low, high = (share * sold for share in USABLE_SHARE)
+    if not low <= found.memory.usable_mib <= high:
+        raise document.problem(("memory", "usable_mib"), f"usable_mib: {found.memory.usable_mib} does not go with marketing_gb {found.memory.marketing_gb}; "
+                               f"expected {low:.0f} to {high:.0f}")
+
+
+def option_names(files: Sequence[tuple[Document, OptionFile]]) -> None:
+    """No two inputs, lists or rules of one name, in whatever files; something in every file."""
+    for document, file in files:
+        if not (file.inputs or file.lists or file.rules):
+            raise document.problem((), "no inputs, lists or rules in this file")
+    unique((document, (kind, index, "name"), item.name) for document, file in files for kind, items in file for index, item in enumerate(items))
+
+
+def choices(document: Document, keys: KeyPath, rows: Sequence[Choice]) -> None:
+    """Choices of one list have names of their own and the same properties, which are the columns of a table."""
+    unique((document, (*keys, index, "name"), row.name) for index, row in enumerate(rows))
+    expected = list(rows[0].properties)
+    for index, row in enumerate(rows):
+        for odd in row.properties.keys() - set(expected):
+            raise document.problem((*keys, index, odd), f"unknown property '{odd}' of '{row.name}': the first choice has {', '.join(expected) or 'none'}{nearest(odd, expected)}")
+        for missing in set(expected) - row.properties.keys():
+            raise document.problem((*keys, index), f"the property '{missing}' of '{row.name}' is missing: the first choice has {', '.join(expected)}")
+
+
+def input_keys(document: Document, keys: KeyPath, spec: InputSpec) -> None:
+    """An input has the keys that its kind needs, and no others."""
+
+    def refuse(key: str, message: str):
+        raise document.problem((*keys, key), f"{key}: {message}")
+
+    if (spec.kind == "choice") != (spec.choices is not None):
+        refuse("choices", "missing; a choice needs them" if spec.choices is None else f"not for kind {spec.kind}; only a choice has them")
+    if (spec.blank == "allowed") != (spec.blank_means is not None):
+        refuse("blank_means", "missing; say what a blank means where it is allowed" if spec.blank_means is None else "not where a blank gives the message")
+    given = [key for key in BOUNDS if getattr(spec, key) is not None]
+    if spec.kind not in ("whole", "number"):
+        for key in given:
+            refuse(key, f"not for kind {spec.kind}; only whole and number have bounds")
+        return
+    if spec.minimum is None and (spec.kind == "whole" or spec.exclusive_minimum is None):
+        refuse("minimum", f"missing; kind {spec.kind} needs a lower bound")
+    if spec.kind == "whole":
+        for key in given:
+            if key.startswith("exclusive") or isinstance(getattr(spec, key), float):
+                refuse(key, f"{shown(getattr(spec, key))} is not for kind whole; bounds of a whole number are whole, and included")
+    if spec.maximum_name is not None and spec.maximum_name not in DIMENSIONS:
+        refuse("maximum_name", f"'{spec.maximum_name}' is not one of {', '.join(DIMENSIONS)}{nearest(spec.maximum_name, DIMENSIONS)}")
+    for pair in (("minimum", "exclusive_minimum"), ("maximum", "exclusive_maximum"), ("maximum", "maximum_name")):
+        if set(pair) <= set(given):
+            refuse(pair[1], f"not beside {pair[0]}; one of them")
+
+
+def input_values(document: Document, keys: KeyPath, item: Input, names: Sequence[str] | None) -> None:
+    """The default, and what a blank means, are among the choices (`names`) or within the bounds."""
+    if item.default is None:
+        if item.blank == "message":
+            raise document.problem((*keys, "default"), "default: null, but a blank gives the message; expected a value")
+    elif wrong := problem_of(item, item.default, names):
+        raise document.problem((*keys, "default"), f"default: {wrong}")
+    if names is not None and item.blank_means is not None and (wrong := problem_of(item, item.blank_means, names)):
+        raise document.problem((*keys, "blank_means"), f"blank_means: {wrong}")
+
+
+def problem_of(item: Input, value: str | int | float, names: Sequence[str] | None) -> str:
+    """Why `value` is not a valid one of the input, "" where it is. A bound by a dimension of the model is not looked at."""
+    if names is not None:
+        return "" if value in names else f"{shown(value)} is not one of the choices{nearest(value, names)}"
+    if isinstance(value, str) or (item.kind == "whole" and value % 1):
+        return f"{shown(value)} is not a {item.kind if item.kind == 'number' else 'whole number'}"
+    within = (
+        (item.minimum is None or value >= item.minimum)
+        and (item.maximum is None or value <= item.maximum)
+        and (item.exclusive_minimum is None or value > item.exclusive_minimum)
+        and (item.exclusive_maximum is None or value < item.exclusive_maximum)
+    )
+    bounds = ", ".join(f"{key} {getattr(item, key)}" for key in BOUNDS if getattr(item, key) is not None)
+    return "" if within else f"{shown(value)} is out of bounds; expected {bounds}"

@@ -1,0 +1,175 @@
+"""Loads every preset: models, cards, families, inputs, choices, rules, constants and measured runs.
+
+A preset attaches itself: a new model, card, family, option file or measured table is a new file, with no list to edit.
+"""
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import preset_checks as checks
+from builder.errors import PresetError, nearest
+from builder.measured import read_rows
+from builder.schema import (
+    CardFile, CardPreset, ChoiceList, Constant, ConstantsFile, Family, Input, InputSpec, Measured, MeasuredFile, ModelFile, ModelPreset, OptionFile, Rule,
+)
+from builder.strict_yaml import Document, load as load_yaml
+from builder.validate import validate
+
+ROOT = Path(__file__).resolve().parent.parent / "presets"
+# Folder -> the kinds of file that it holds.
+FOLDERS = {"models": (".yaml",), "cards": (".yaml",), "families": (".yaml",), "options": (".yaml",), "measured": (".yaml", ".csv")}
+CONSTANTS = "constants.yaml"
+SLUG = re.compile(r"[a-z0-9.-]+")
+OPTION_FILE = re.compile(r"[a-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Presets:
+    """Everything under presets/, in the order in which dropdowns and tables show it.
+
+    `models` are ordered by (family, parameters, name), `cards` by (usable memory, name), `inputs` by (step, order). `families`
+    and `measured` are keyed by file stem, `choices` by list name (an input's own choices by the input's), `constants` by name.
+    `digest` is the SHA-256 of all files: same digest, same presets.
+    """
+
+    models: tuple[ModelPreset, ...]
+    cards: tuple[CardPreset, ...]
+    families: Mapping[str, Family]
+    inputs: tuple[Input, ...]
+    rules: tuple[Rule, ...]
+    choices: Mapping[str, ChoiceList]
+    constants: Mapping[str, Constant]
+    measured: Mapping[str, Measured]
+    digest: str
+
+
+def load(root: Path = ROOT) -> Presets:
+    """Load and check every preset.
+
+    Raises PresetError: file:line:column, what is wrong with which value, and the nearest valid name.
+    """
+    files = _files(root)
+    documents = {path: load_yaml(path, PresetError) for path in files if path.suffix == ".yaml"}
+
+    def folder(name: str) -> list[Document]:
+        return [document for path, document in documents.items() if path.parent == root / name]
+
+    families = {document.path.stem: _family(document) for document in folder("families")}
+    models = [_model(document, families) for document in folder("models")]
+    cards = [_card(document) for document in folder("cards")]
+    for name in ("families", "models", "cards"):
+        checks.unique((document, ("name",), document.data["name"]) for document in folder(name))
+    offered = {"model": [model.name for model in models], "card": [card.name for card in cards]}
+    choices, inputs, rules = _options(folder("options"), offered)
+    return Presets(
+        models=tuple(sorted(models, key=lambda model: (model.family, model.parameters.value, model.name))),
+        cards=tuple(sorted(cards, key=lambda card: (card.memory.usable_mib, card.name))),
+        families=families,
+        inputs=inputs,
+        rules=rules,
+        choices=choices,
+        constants=_constants(documents[root / CONSTANTS]),
+        measured={document.path.stem: _measured(document, offered, inputs) for document in folder("measured")},
+        digest=digest(root, files),
+    )
+
+
+def digest(root: Path, files: list[Path]) -> str:
+    """SHA-256 over the relative path and the bytes of every file, in order."""
+    total = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        total.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode() + content)
+    return total.hexdigest()
+
+
+def _files(root: Path) -> list[Path]:
+    """Every preset file in order of its relative path; a file that no kind of preset claims is an error, hidden ones aside."""
+    found = sorted(
+        (path for path in root.rglob("*") if path.is_file() and not any(part.startswith(".") for part in path.relative_to(root).parts)),
+        key=lambda path: path.relative_to(root).as_posix(),
+    )
+    for path in found:
+        folder, _, name = path.relative_to(root).as_posix().rpartition("/")
+        if not folder and name == CONSTANTS:
+            continue
+        if folder not in FOLDERS:
+            raise PresetError(f"no presets are read from '{folder or name}'{nearest(folder or name, [*FOLDERS, CONSTANTS])}", path)
+        if path.suffix not in FOLDERS[folder]:
+            raise PresetError(f"the file name '{name}' must end in {' or '.join(FOLDERS[folder])}", path)
+        if not (OPTION_FILE if folder == "options" else SLUG).fullmatch(path.stem):
+            raise PresetError(f"the file name '{path.stem}' is not a slug: lower-case letters, digits, dots and hyphens only", path)
+    if root / CONSTANTS not in found:
+        raise PresetError("no such file", root / CONSTANTS)
+    return found
+
+
+def _family(document: Document) -> Family:
+    family = validate(Family, document)
+    checks.family(document, family)
+    return family
+
+
+def _model(document: Document, families: Mapping[str, Family]) -> ModelPreset:
+    file = validate(ModelFile, document)
+    if file.family not in families:
+        raise document.problem(("family",), f"family: '{file.family}' is not one of {', '.join(families)}{nearest(file.family, families)}")
+    family = families[file.family]
+    model = ModelPreset.model_construct(**dict(file), slug=document.path.stem, family_name=family.name)
+    checks.model(document, model, family)
+    return model
+
+
+def _card(document: Document) -> CardPreset:
+    file = validate(CardFile, document)
+    checks.card(document, file)
+    return CardPreset.model_construct(**dict(file), slug=document.path.stem)
+
+
+def _constants(document: Document) -> dict[str, Constant]:
+    constants = validate(ConstantsFile, document).root
+    checks.unique((document, (index, "name"), constant.name) for index, constant in enumerate(constants))
+    return {constant.name: constant for constant in constants}
+
+
+def _options(documents: list[Document], offered: Mapping[str, list[str]]) -> tuple[dict[str, ChoiceList], tuple[Input, ...], tuple[Rule, ...]]:
+    """Choice lists, inputs with their choices looked up, and rules, of all option files together."""
+    files = [(document, validate(OptionFile, document)) for document in documents]
+    checks.option_names(files)
+    choices: dict[str, ChoiceList] = {}
+    for document, file in files:
+        for index, shared in enumerate(file.lists):
+            checks.choices(document, ("lists", index, "choices"), shared.choices)
+            choices[shared.name] = shared
+        for index, spec in enumerate(file.inputs):
+            if isinstance(spec.choices, list):
+                checks.choices(document, ("inputs", index, "choices"), spec.choices)
+                choices[spec.name] = ChoiceList.model_construct(name=spec.name, label=spec.label, choices=spec.choices, source=spec.source, date=spec.date)
+    inputs = [_input(document, ("inputs", index), spec, choices, offered) for document, file in files for index, spec in enumerate(file.inputs)]
+    return choices, tuple(sorted(inputs, key=lambda item: (item.step, item.order, item.name))), tuple(rule for _, file in files for rule in file.rules)
+
+
+def _input(document: Document, keys: tuple, spec: InputSpec, choices: Mapping[str, ChoiceList], offered: Mapping[str, list[str]]) -> Input:
+    checks.input_keys(document, keys, spec)
+    found, name = None, None
+    if spec.kind == "choice":
+        name = spec.choices if isinstance(spec.choices, str) else spec.name
+        if name not in choices:
+            raise document.problem((*keys, "choices"), f"choices: no list is called '{name}'{nearest(name, choices)}")
+        found = choices[name].choices
+    item = Input.model_construct(**{**dict(spec), "choices": found}, choices_name=name)
+    checks.input_values(document, keys, item, [choice.name for choice in found] if found else offered.get(spec.kind))
+    return item
+
+
+def _measured(document: Document, offered: Mapping[str, list[str]], inputs: tuple[Input, ...]) -> Measured:
+    file = validate(MeasuredFile, document)
+    for key, name in (("model", file.model), ("card", file.card)):
+        if name not in offered[key]:
+            raise document.problem((key,), f"{key}: no {key} is called '{name}'{nearest(name, offered[key])}")
+    rows = read_rows(document.path.with_suffix(".csv"), inputs, offered)
+    return Measured.model_construct(**dict(file), slug=document.path.stem, rows=rows)

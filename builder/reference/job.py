@@ -1,0 +1,69 @@
+"""A job whose every input was found valid: what the line items are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Mapping
+
+from builder.reference import shape as shapes
+from builder.reference.adapters import PROJECTIONS
+from builder.reference.shape import Shape
+
+
+@dataclass(frozen=True)
+class Job:
+    """Presets and choices of one fine-tuning job.
+
+    Choices are the texts of the dropdowns, numbers are in the unit of their input, and None is a blank that has a meaning
+    (no override; adapters on all layers). Inputs that the article does not know are checked but not kept here.
+    """
+
+    model: object
+    family: object
+    card: object
+    shape: Shape
+    parameters_override: int | None
+    base_storage: str
+    lora_rank: int
+    lora_targets: str
+    switched_on: Mapping[str, bool]
+    adapter_top_layers: int | None
+    adapter_dtype: str
+    lora_dropout: float
+    batch_size: int
+    sequence_length: int
+    compute_precision: str
+    optimizer_choice: str
+    checkpointing: bool
+    attention_kernel: str
+    loss_kernel: str
+    gpu_capacity_override_gb: float | None
+    memory_already_used_gb: float
+
+
+def job_of(values: Mapping[str, object], model: object, family: object, card: object) -> Job:
+    """The job of valid input values by public name (None = blank) and of the presets that they name."""
+    overrides = {dimension: values[f"{dimension}_override"] for dimension in shapes.DIMENSIONS}
+    return Job(
+        model=model,
+        family=family,
+        card=card,
+        shape=shapes.used(model.shape, overrides),
+        parameters_override=values["parameters_override"],
+        base_storage=values["base_storage"],
+        lora_rank=values["lora_rank"],
+        lora_targets=values["lora_targets"],
+        switched_on={switch: values[f"target_{switch}"] == "Yes" for switch in PROJECTIONS},
+        adapter_top_layers=values["adapter_top_layers"],
+        adapter_dtype=values["adapter_dtype"],
+        lora_dropout=values["lora_dropout"] or 0,
+        batch_size=values["batch_size"],
+        sequence_length=values["sequence_length"],
+        compute_precision=values["compute_precision"],
+        optimizer_choice=values["optimizer_choice"],
+        checkpointing=values["activation_checkpointing"] == "On",
+        attention_kernel=values["attention_kernel"],
+        loss_kernel=values["loss_kernel"],
+        gpu_capacity_override_gb=values["gpu_capacity_override_gb"],
+        memory_already_used_gb=values["memory_already_used_gb"] or 0,
+    )

@@ -1,0 +1,188 @@
+"""Writes a laid-out book with XlsxWriter; the one module that knows it."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import Path
+
+import xlsxwriter
+
+from builder import __version__
+from builder.blocks.changes import read_changes
+from builder.formula import Formula
+from builder.grid import Area, Cell, Chart, Series, Sheet
+from builder.layout import Layout
+
+# What a user may still do on a protected sheet: adapt its look, not its formulas.
+PROTECTION = {"format_cells": True, "format_columns": True, "format_rows": True, "select_locked_cells": True, "select_unlocked_cells": True,
+              "autofilter": True, "sort": True}
+
+
+def render(layout: Layout, values: Mapping[tuple[str, int, int], object], path: Path) -> None:
+    """Write the book with its cached values. The same layout gives the same bytes: every time stamp is the release's."""
+    _Renderer(layout, values, path).write()
+
+
+class _Renderer:
+    def __init__(self, layout: Layout, values: Mapping[tuple[str, int, int], object], path: Path):
+        self.layout, self.values = layout, values
+        self.theme, self.units = layout.templates.theme, layout.templates.units
+        self.book = xlsxwriter.Workbook(str(path), {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False})
+        self.formats: dict[tuple[str, str | None], object] = {}
+        self.conditional = {}
+
+    def write(self) -> None:
+        spec = self.layout.templates.book
+        self.book.set_properties({
+            "title": spec.title, "subject": spec.subject, "keywords": spec.keywords, "comments": spec.comments,
+            "author": "GPU sizing workbooks", "category": f"Version {__version__}",
+            "created": datetime.combine(read_changes()[0][1], datetime.min.time()),
+        })
+        self.book.set_calc_mode("auto")
+        self.book.set_size(2400, 1500)
+        sheets = [(sheet, self.book.add_worksheet(sheet.name)) for sheet in self.layout.sheets]
+        formulas = {sheet.name: {at: self.layout.place(cell, *at) for at, cell in sheet.cells.items() if isinstance(cell.content, Formula)}
+                    for sheet, _ in sheets}
+        for name, area in sorted(self.layout.names.items()):
+            self.book.define_name(name, "=" + area.a1())
+        for sheet, worksheet in sheets:
+            self._sheet(sheet, worksheet, formulas[sheet.name])
+        self.book.close()
+
+    def _sheet(self, sheet: Sheet, worksheet, formulas: Mapping[tuple[int, int], str]) -> None:
+        for column, width in sheet.widths.items():
+            worksheet.set_column(column, column, width)
+        for row, height in sheet.heights.items():
+            worksheet.set_row(row, height)
+        for (row, column), cell in sheet.cells.items():
+            self._cell(worksheet, sheet.name, row, column, cell, formulas)
+        for link in sheet.links:
+            worksheet.write_url(link.row, link.column, f"internal:'{link.target}'!A1", self._format("link", None), link.text)
+        for item in sheet.validations:
+            worksheet.data_validation(item.row, item.column, item.row, item.column, _validation(item))
+        for item in sheet.conditions:
+            area = item.area
+            worksheet.conditional_format(area.row, area.column, area.last_row, area.last_column,
+                                         {"type": "formula", "criteria": "=" + item.formula, "format": self._conditional(item.style)})
+        for chart in sheet.charts:
+            self._chart(worksheet, chart)
+        self._page(sheet, worksheet)
+
+    def _cell(self, worksheet, sheet: str, row: int, column: int, cell: Cell, formulas: Mapping[tuple[int, int], str]) -> None:
+        style = self._format(cell.style, cell.unit)
+        match cell.content:
+            case None:
+                worksheet.write_blank(row, column, None, style)
+            case Formula():
+                worksheet.write_formula(row, column, "=" + formulas[row, column], style, self.values.get((sheet, row, column), 0))
+            case bool():
+                worksheet.write_boolean(row, column, cell.content, style)
+            case int() | float():
+                worksheet.write_number(row, column, cell.content, style)
+            case date():
+                worksheet.write_datetime(row, column, datetime.combine(cell.content, datetime.min.time()), style)
+            case _:
+                worksheet.write_string(row, column, cell.content, style)
+
+    def _page(self, sheet: Sheet, worksheet) -> None:
+        if sheet.freeze != (0, 0):
+            worksheet.freeze_panes(*sheet.freeze)
+        worksheet.hide_gridlines(2)
+        worksheet.set_tab_color(self._colour(sheet.tab or "neutral"))
+        worksheet.set_landscape()
+        worksheet.set_paper(9)
+        worksheet.fit_to_pages(1, 0)
+        worksheet.set_margins(0.4, 0.4, 0.5, 0.6)
+        if sheet.repeat_rows:
+            worksheet.repeat_rows(0, sheet.repeat_rows - 1)
+        worksheet.set_footer(f"&L{self.layout.templates.book.title.replace('&', '&&')}, version {__version__}&C&A&RPage &P of &N")
+        worksheet.protect("", PROTECTION)
+        if sheet.name == "Sizing":
+            first = min((item.row, item.column) for item in sheet.validations)
+            worksheet.set_selection(*first, *first)
+
+    def _format(self, style: str, unit: str | None):
+        if (style, unit) not in self.formats:
+            properties = {**self.theme.base, **self.theme.styles[style]}
+            if unit is not None:
+                properties["num_format"] = self.units[unit].format
+            self.formats[style, unit] = self.book.add_format(self._colours(properties))
+        return self.formats[style, unit]
+
+    def _conditional(self, style: str):
+        if style not in self.conditional:
+            self.conditional[style] = self.book.add_format(self._colours(self.theme.styles[style]))
+        return self.conditional[style]
+
+    def _colours(self, properties: Mapping) -> dict:
+        return {key: self._colour(value) if key.endswith("color") else value for key, value in properties.items()}
+
+    def _colour(self, name: str) -> str:
+        return self.theme.colours[name]
+
+    def _chart(self, worksheet, spec: Chart) -> None:
+        kind = {"stacked_bar": {"type": "bar", "subtype": "stacked"}, "scatter": {"type": "scatter", "subtype": "straight"}}[spec.kind]
+        chart = self.book.add_chart(kind)
+        for series in spec.series:
+            chart.add_series(self._series(series))
+        chart.set_title({"name": spec.title, "name_font": {"size": 13, "color": self._colour("ink")}, "overlay": False})
+        grid = {"visible": True, "line": {"color": self._colour("rule"), "width": 0.75}}
+        if spec.kind == "stacked_bar":
+            chart.set_x_axis({"reverse": True, "num_font": {"size": 11}, "line": {"color": self._colour("grey")}})
+            chart.set_y_axis({"name": spec.x_title, "major_gridlines": grid, "num_format": "#,##0", "num_font": {"size": 10}, "crossing": "max", "min": 0})
+        else:
+            chart.set_x_axis({"name": spec.x_title, "num_format": "#,##0", "min": 0, "major_gridlines": grid})
+            chart.set_y_axis({"name": spec.y_title, "num_format": "#,##0", "min": 0, "major_gridlines": grid})
+        chart.set_legend({"position": "right" if spec.kind == "stacked_bar" else "bottom", "font": {"size": 10}})
+        chart.set_size({"width": spec.width, "height": spec.height})
+        worksheet.insert_chart(spec.row, spec.column, chart, {"description": spec.description, "object_position": 2})
+
+    def _series(self, series: Series) -> dict:
+        title = series.title
+        options = {"name": title if isinstance(title, str) else "=" + title.a1(), "values": "=" + series.values.a1()}
+        options["values_data"], options["categories_data"] = self._cache(series.values), self._cache(series.categories)
+        if series.categories:
+            options["categories"] = "=" + series.categories.a1()
+        look = series.look
+        if "fill" in look:
+            options["gap"], options["border"] = 60, {"color": self._colour("ink"), "width": 0.5}
+            if "pattern" in look:
+                options["pattern"] = {"pattern": look["pattern"], "fg_color": self._colour("white"), "bg_color": look["fill"]}
+            else:
+                options["fill"] = {"color": look["fill"]}
+        elif look.get("marker"):
+            options["line"] = {"none": True}
+            options["marker"] = {"type": "circle", "size": 7, "fill": {"color": self._colour("fits_ink")}, "border": {"color": self._colour("white")}}
+        else:
+            options["line"] = {"color": self._colour("grey"), "width": 1.25, "dash_type": look.get("line", "solid")}
+            options["marker"] = {"type": "none"}
+        return options
+
+    def _cache(self, area: Area | None) -> list:
+        """Cached values of a chart's range, so that previews draw it."""
+        if area is None:
+            return []
+        sheet = next(sheet for sheet in self.layout.sheets if sheet.name == area.sheet)
+        cells = [(row, column) for row in range(area.row, area.last_row + 1) for column in range(area.column, area.last_column + 1)]
+        return [self._shown(sheet, at) for at in cells]
+
+    def _shown(self, sheet: Sheet, at: tuple[int, int]):
+        cell = sheet.cells.get(at)
+        if cell is None or cell.content is None:
+            return ""
+        return self.values.get((sheet.name, *at), "") if isinstance(cell.content, Formula) else cell.content
+
+
+def _validation(item) -> dict:
+    options = {"validate": item.kind, "ignore_blank": item.allow_blank, "error_type": "stop", "show_error": True}
+    if item.kind in ("list", "custom"):
+        options["source" if item.kind == "list" else "value"] = item.source
+    elif item.criteria == "between":
+        options |= {"criteria": "between", "minimum": item.minimum, "maximum": item.maximum}
+    else:
+        options |= {"criteria": item.criteria, "value": item.minimum}
+    if item.prompt:
+        options |= {"input_title": item.title, "input_message": item.prompt}
+    if item.error:
+        options |= {"error_title": "Not accepted", "error_message": item.error}
+    return options

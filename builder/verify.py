@@ -1,0 +1,120 @@
+"""Verifies a workbook: recalculates it and compares it with the Python reference, and its cached values with the recalculated ones."""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+from openpyxl.utils.datetime import to_excel
+
+from builder import presets as preset_files
+from builder.engines import Engine, ErrorValue, Session, Value, by_name
+from builder.engines import workbook_file
+from builder.errors import VerifyError
+from builder.presets import Presets
+from builder.reference import article_verdict, estimate
+
+PUBLIC_OUTPUTS = (*article_verdict.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", "input_message")
+RELATIVE_TOLERANCE = 1e-9
+# A difference of two numbers that are nearly equal (a headroom) keeps fewer digits than they have.
+ABSOLUTE_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity in the workbook and in the reference; `reference` is None where it is unavailable."""
+
+    name: str
+    book: Value
+    reference: object
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class StaleCell:
+    """A formula cell whose cached value is not what its formula gives."""
+
+    sheet: str
+    cell: str
+    cached: object
+    recalculated: Value
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """What a verification found: the inputs as typed in the file, every quantity compared, and cells whose cached value is stale."""
+
+    engine: str
+    inputs: Mapping[str, object]
+    rows: tuple[Row, ...]
+    stale: tuple[StaleCell, ...]
+
+    @property
+    def agrees(self) -> bool:
+        return not self.stale and all(row.agrees for row in self.rows)
+
+
+def verify(path: Path | str, engine: type[Engine] | str, presets: Presets | None = None) -> VerifyResult:
+    """Verify a workbook with an engine, given itself or by name.
+
+    Raises UsageError for a file that is no workbook, VerifyError for one without the public names, and EngineMissing.
+    """
+    engine = by_name(engine) if isinstance(engine, str) else engine
+    presets = presets or preset_files.load()
+    with engine.open(path) as session:
+        _require_names(session, presets)
+        inputs = session.evaluate({}, [spec.name for spec in presets.inputs])
+        expected = estimate(presets, inputs)
+        rows = compare(session.evaluate({}, names_in_both(session, expected)), expected)
+        stale = tuple(_stale_cells(session))
+    return VerifyResult(engine.name, inputs, rows, stale)
+
+
+def names_in_both(session: Session, expected: Mapping[str, object]) -> list[str]:
+    """The quantities of the reference that the book names as well."""
+    return [name for name in expected if name in session.file.names]
+
+
+def compare(found: Mapping[str, Value], expected: Mapping[str, object]) -> tuple[Row, ...]:
+    """Every value of the book, beside the reference's of the same name."""
+    return tuple(Row(name, value, expected[name], equal(value, expected[name])) for name, value in found.items())
+
+
+def equal(book: Value, reference: object) -> bool:
+    """Whether a value of the book is the reference's: texts alike, numbers to nine digits, an error or "" where it is unavailable."""
+    if reference is None:
+        return isinstance(book, ErrorValue) or book == ""
+    if isinstance(reference, str) or isinstance(book, str) or book is None:
+        return not isinstance(book, ErrorValue) and book == reference
+    return math.isclose(book, reference, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
+
+
+def _require_names(session: Session, presets: Presets) -> None:
+    missing = [name for name in (*(spec.name for spec in presets.inputs), *PUBLIC_OUTPUTS) if name not in session.file.names]
+    if missing:
+        raise VerifyError(f"{session.file.path}: not a workbook of this project, or one of another version: no cell is named {', '.join(missing)}")
+
+
+def _stale_cells(session: Session):
+    book = workbook_file.load(session.file.path, cached_values=True)
+    for (sheet, cell), value in session.all_cells().items():
+        cached = _cached_value(book[sheet][cell], book.epoch)
+        if not _same(cached, value):
+            yield StaleCell(sheet, cell, cached, value)
+
+
+def _cached_value(cell, epoch: datetime) -> object:
+    if cell.value is None:
+        return ""  # an empty text and no value at all look alike in the file
+    if cell.data_type == "e":
+        return ErrorValue(cell.value)
+    return to_excel(cell.value, epoch) if isinstance(cell.value, date) else cell.value
+
+
+def _same(cached: object, recalculated: Value) -> bool:
+    """Alike; any error is like any other, because engines differ in which one they show."""
+    if isinstance(recalculated, ErrorValue) or isinstance(cached, ErrorValue):
+        return isinstance(recalculated, ErrorValue) and isinstance(cached, ErrorValue)
+    return equal(recalculated, cached)

@@ -1,0 +1,400 @@
+"""The workbook craft: every shipped book against the practices of FAST, ICAEW, the Financial Modelling Code, GSS and WCAG 2.2."""
+import re
+import zipfile
+from functools import cache
+
+
+
+import openpyxl
+import pytest
+import yaml
+
+from builder.book import DIST, book_names
+from builder.formula import SAFE_FUNCTIONS, Call, Number, nesting, read, walk
+from builder.template import ROOT, load_templates
+
+BOOKS = {name: DIST / load_templates(name).book.file for name in book_names()}
+ERRORS = ("#N/A", "#VALUE!", "#REF!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!")
+FIRST, HOME = "Start", "Sizing"
+
+
+@cache
+def opened(name, data_only=False):
+    return openpyxl.load_workbook(BOOKS[name], data_only=data_only)
+
+
+@cache
+def parts(name):
+    with zipfile.ZipFile(BOOKS[name]) as archive:
+        return {info.filename: archive.read(info).decode("utf-8") for info in archive.infolist() if info.filename.endswith((".xml", ".rels"))}
+
+
+@pytest.fixture(params=sorted(BOOKS))
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def book(name):
+    return opened(name)
+
+
+@pytest.fixture
+def values(name):
+    return opened(name, data_only=True)
+
+
+@pytest.fixture
+def xml(name):
+    return parts(name)
+
+
+def formulas(book):
+    return [(sheet, cell) for sheet in book for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
+
+
+def texts(sheet):
+    return " ".join(str(cell.value) for row in sheet.iter_rows() for cell in row if isinstance(cell.value, str))
+
+
+def test_01_the_first_sheet_says_what_the_book_is_for(book):
+    said = texts(book.worksheets[0])
+    assert book.sheetnames[0] == FIRST
+    for word in ("fit", "Three steps", "Scope and limits", "Contact", "Not covered"):
+        assert word in said
+
+
+def test_02_the_answer_is_frozen_at_the_top_of_the_sheet_of_inputs(book):
+    sheet = book[HOME]
+    assert sheet.freeze_panes == "A5"
+    strip = [cell.value for row in sheet.iter_rows(min_row=1, max_row=4) for cell in row if cell.value]
+    assert {"Verdict", "Headroom (GB)"} <= set(strip)
+    assert all(re.search("verdict|total|capacity|headroom|utilization", str(value)) for value in strip if str(value).startswith("=") and "message" not in value)
+
+
+def test_03_inputs_workings_and_outputs_are_apart(book):
+    unlocked = {sheet.title for sheet in book for row in sheet.iter_rows() for cell in row if not cell.protection.locked}
+    assert unlocked == {HOME, "Models", "Cards data"}
+    assert all("Workings" != sheet for sheet in unlocked)
+
+
+def test_04_sheets_are_named_and_ordered_from_question_to_evidence(book):
+    order = ["Start", "Sizing", "Workings", "Models", "Cards data", "Options", "Constants", "Validation", "Checks", "Notes", "Changes"]
+    assert [sheet for sheet in book.sheetnames if sheet in order] == order
+
+
+def test_05_every_line_item_has_a_source_and_a_confidence(book):
+    for row in workings(book):
+        assert row["unit"] is not None
+    lines = [row for row in workings(book) if row["name"].startswith("article_")]
+    assert lines and all(row["source"] for row in lines)
+    assert "Confidence" in texts(book["Notes"])
+
+
+def test_06_version_release_date_and_change_log(book):
+    said = texts(book["Changes"])
+    assert "Version" in said and "Released" in said and re.search(r"\b\d+\.\d+\.\d+\b", said) and "digest" in said
+
+
+def test_07_document_properties(book):
+    properties = book.properties
+    assert properties.title and properties.subject and properties.creator == "GPU sizing workbooks" and properties.category.startswith("Version ")
+
+
+def test_08_nothing_is_hidden_or_grouped(book):
+    for sheet in book:
+        assert sheet.sheet_state == "visible"
+        assert not any(d.hidden or d.outlineLevel for d in [*sheet.column_dimensions.values(), *sheet.row_dimensions.values()])
+
+
+def test_09_one_formula_per_row_across_scenarios(book):
+    sheet = book["Workings"]
+    for row in sheet.iter_rows(min_row=5):
+        placed = [(cell.column, cell.value) for cell in row if cell.data_type == "f"]
+        own = [relative(text, column) for column, text in placed]
+        if placed and not sheet.cell(row[0].row, 2).value.endswith("_typed"):
+            assert len(set(own)) == 1, (row[0].row, own[:3])
+        elif placed:
+            assert len(set(own[1:])) <= 1, (row[0].row, own[:3])
+
+
+def relative(formula, column):
+    """A formula with the letter of its own column written as @."""
+    letter = openpyxl.utils.get_column_letter(column)
+    return re.sub(rf"(?<![A-Za-z$!_]){letter}(?=\$?\d)", "@", formula)
+
+
+def test_09_one_formula_per_column_of_a_table(book):
+    for title, first in (("Models", 6), ("Cards data", 6), ("Validation", 6)):
+        sheet = book[title]
+        for column in sheet.iter_cols(min_row=first):
+            table = []
+            for cell in column:
+                if cell.data_type == "f":
+                    table.append(re.sub(rf"(?<=[A-Z]){cell.row}(?!\d)", "#", cell.value))
+                elif table:
+                    break
+            assert len(set(table)) <= 1, (title, column[0].column_letter, set(table))
+
+
+def test_10_no_embedded_constants(book):
+    for sheet, cell in formulas(book):
+        numbers = {node.text for node in walk(read(cell.value[1:]).tree) if isinstance(node, Number)}
+        assert numbers <= {"0", "1"}, (sheet.title, cell.coordinate, cell.value)
+
+
+def test_11_formulas_are_short(book):
+    for sheet, cell in formulas(book):
+        assert len(cell.value) <= 460, (sheet.title, cell.coordinate, len(cell.value))
+
+
+def test_12_if_does_not_nest(book):
+    for sheet, cell in formulas(book):
+        assert nesting(read(cell.value[1:]).tree, "IF") <= 2, (sheet.title, cell.coordinate, cell.value)
+
+
+def test_13_calculated_once_and_referred_to(book):
+    """No two quantities of the Workings have the same formula, but for plain copies of a value under another condition."""
+    own = [row["formula"] for row in workings(book) if row["formula"] and not row["name"].endswith(("_typed", "_problem"))]
+    twice = {text for text in own if own.count(text) > 1}
+    assert all(len(text) < 90 for text in twice), twice
+
+
+def test_14_only_safe_functions_and_none_volatile(book):
+    for sheet, cell in formulas(book):
+        used = {node.function for node in walk(read(cell.value[1:]).tree) if isinstance(node, Call)}
+        assert used <= SAFE_FUNCTIONS, (sheet.title, cell.coordinate, used - SAFE_FUNCTIONS)
+    assert not {"OFFSET", "INDIRECT", "NOW", "TODAY", "RAND"} & SAFE_FUNCTIONS
+
+
+def test_15_no_circular_references():
+    from builder.book import checked_layout
+
+    for name in BOOKS:
+        checked_layout(name)
+
+
+def test_16_no_rounding_inside_calculations(book):
+    for sheet, cell in formulas(book):
+        assert not re.search(r"\bROUND", cell.value), (sheet.title, cell.coordinate)
+
+
+def test_17_every_quantity_has_one_name_printed_beside_it(book):
+    named = {name for name in book.defined_names}
+    printed = {row["name"] for row in workings(book)}
+    assert printed <= named
+    assert all(definition.localSheetId is None for definition in book.defined_names.values())
+
+
+def test_18_every_row_has_a_unit_and_gb_is_defined(book):
+    assert "10^9 bytes" in texts(book["Start"])
+    assert all(row["unit"] for row in workings(book))
+
+
+def test_19_labels_are_given_and_headroom_has_its_sign_explained(book):
+    assert all(row["label"] for row in workings(book))
+    assert "negative when the job does not fit" in texts(book[HOME])
+
+
+def test_20_every_choice_is_a_dropdown_with_the_stop_alert(book, name):
+    rules = input_rules(book, name)
+    for spec in load_inputs():
+        if spec.kind in ("choice", "model", "card"):
+            rule = rules[spec.name]
+            assert rule.type == "list" and rule.errorStyle in (None, "stop") and rule.showErrorMessage and not rule.allowBlank, spec.name
+
+
+def test_21_numbers_have_bounds(book, name):
+    rules = input_rules(book, name)
+    for spec in load_inputs():
+        if spec.kind in ("whole", "number"):
+            rule = rules[spec.name]
+            assert rule.type in ("whole", "decimal", "custom") and rule.formula1 is not None and rule.showErrorMessage, spec.name
+            assert rule.errorStyle in (None, "stop"), spec.name
+
+
+def test_22_help_at_the_cell(book, name):
+    rules = input_rules(book, name)
+    for spec in load_inputs():
+        assert rules[spec.name].prompt == spec.help and rules[spec.name].showInputMessage and rules[spec.name].error == spec.message
+
+
+def test_24_formula_cells_are_locked_without_a_password(book):
+    for sheet in book:
+        assert sheet.protection.sheet and not sheet.protection.password
+    assert all(cell.protection.locked for _, cell in formulas(book))
+
+
+def test_24_input_cells_are_unlocked(book):
+    for spec in load_inputs():
+        assert not cell_of(book, spec.name).protection.locked
+
+
+def test_25_preset_override_and_used_stand_side_by_side(book):
+    sheet = book[HOME]
+    heads = [(cell.row, cell.column) for row in sheet.iter_rows() for cell in row if cell.value == "Preset"]
+    assert len(heads) == 1
+    row, column = heads[0]
+    assert [sheet.cell(row, column + offset).value for offset in range(3)] == ["Preset", "Override", "Used"]
+
+
+def test_26_one_master_check_beside_the_answer(book, values):
+    assert cell_of(values, "all_checks_pass").value is True
+    strip = [cell.value for row in book[HOME].iter_rows(min_row=1, max_row=4) for cell in row]
+    assert "=checks_message" in strip
+
+
+def test_27_compared_with_measured_data_inside_the_book(values):
+    assert cell_of(values, "validation_reproduced_count").value == 25
+    assert cell_of(values, "validation_right_count").value == 25
+    assert 0.08 < cell_of(values, "validation_worst_error").value < 0.084
+
+
+def test_29_headings_stay_on_long_sheets(book):
+    for sheet in book:
+        if sheet.max_row > 60 and sheet.title != FIRST:
+            assert sheet.freeze_panes, sheet.title
+
+
+def test_30_wide_texts_wrap_or_have_room(book):
+    for sheet in book:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if isinstance(cell.value, str) and cell.data_type == "s" and cell.alignment.wrap_text:
+                    width = sheet.column_dimensions[cell.column_letter].width
+                    lines = -(-len(cell.value) // max(1, width * 1.25))
+                    height = sheet.row_dimensions[cell.row].height or 15
+                    assert height >= 11.5 * min(lines, 30), (sheet.title, cell.coordinate, lines, height)
+
+
+def test_31_one_number_format_per_unit(book):
+    formats = {}
+    sheet = book["Workings"]
+    for row in workings(book):
+        cell = sheet.cell(row["row"], 4)
+        formats.setdefault(row["unit"], set()).add(cell.number_format)
+    assert all(len(found) == 1 for found in formats.values()), formats
+
+
+def test_32_prints_landscape_one_page_wide_with_a_footer(book):
+    for sheet in book:
+        assert sheet.page_setup.orientation == "landscape" and sheet.page_setup.fitToWidth == 1 and sheet.page_setup.fitToHeight == 0
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage and "Page &P of &N" in sheet.oddFooter.right.text
+        if sheet.title in ("Workings", "Models", "Cards data", "Validation"):
+            assert sheet.print_title_rows, sheet.title
+
+
+def test_33_links_between_sheets(book):
+    for sheet in book:
+        if sheet.title != HOME:
+            assert any(link.location and HOME in link.location for link in sheet._hyperlinks), sheet.title
+    targets = {link.location.split("!")[0].strip("'") for link in book[FIRST]._hyperlinks}
+    assert targets >= set(book.sheetnames) - {FIRST}
+
+
+def test_34_charts_have_alt_text(book, xml):
+    drawings = [text for path, text in xml.items() if path.startswith("xl/drawings/drawing")]
+    frames = [frame for text in drawings for frame in re.findall(r"<xdr:graphicFrame.*?</xdr:graphicFrame>", text)]
+    assert len(frames) >= 2
+    assert all(len(re.search(r'descr="([^"]*)"', frame)[1]) > 60 for frame in frames)
+
+
+def test_35_no_merged_cells(book):
+    assert not any(sheet.merged_cells.ranges for sheet in book)
+
+
+def test_36_a_verdict_is_a_word_and_a_symbol():
+    constants = {item["name"]: item["value"] for item in yaml.safe_load((ROOT.parent / "presets" / "constants.yaml").read_text())}
+    assert [constants[key] for key in ("verdict_fits", "verdict_tight", "verdict_does_not_fit", "verdict_check_inputs")] == [
+        "✓ FITS", "! TIGHT", "✗ DOES NOT FIT", "CHECK INPUTS"]
+
+
+def luminance(colour):
+    channels = [int(colour[start:start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_37_text_has_a_contrast_of_at_least_4_5():
+    theme = load_templates("finetune").theme
+    for style, properties in theme.styles.items():
+        ink = theme.colours[properties.get("font_color", theme.base["font_color"])]
+        ground = theme.colours[properties.get("bg_color", "white")]
+        assert contrast(ink, ground) >= 4.5, (style, contrast(ink, ground))
+
+
+# Brettel, Vienot and Mollon 1997 in the linear form of Vienot 1999: what a protanope or deuteranope sees of an sRGB colour.
+DEFICIENCIES = {
+    "protanopia": ((0.11238, 0.88762, 0.0), (0.11238, 0.88762, 0.0), (0.00401, -0.00401, 1.0)),
+    "deuteranopia": ((0.29275, 0.70725, 0.0), (0.29275, 0.70725, 0.0), (-0.02234, 0.02234, 1.0)),
+}
+
+
+def test_37_verdict_colours_stay_apart_for_colour_blind_readers():
+    colours = load_templates("finetune").theme.colours
+    fills = [tuple(int(colours[key][start:start + 2], 16) / 255 for start in (1, 3, 5)) for key in ("fits", "tight", "does_not_fit")]
+    for matrix in DEFICIENCIES.values():
+        seen = [tuple(sum(weight * channel ** 2.2 for weight, channel in zip(row, fill)) for row in matrix) for fill in fills]
+        distances = [sum((a - b) ** 2 for a, b in zip(one, other)) ** 0.5 for i, one in enumerate(seen) for other in seen[i + 1:]]
+        assert min(distances) > 0.15, distances
+
+
+def test_38_no_text_below_ten_points(book):
+    small = {(sheet.title, cell.coordinate) for sheet in book for row in sheet.iter_rows() for cell in row if cell.value is not None and cell.font.sz < 10}
+    assert not small
+
+
+def test_39_cached_values_are_present_and_none_is_an_error(book, values):
+    for sheet, cell in formulas(book):
+        value = values[sheet.title][cell.coordinate].value
+        assert value not in ERRORS, (sheet.title, cell.coordinate, value)
+    filled = [values[sheet.title][cell.coordinate].value is not None for sheet, cell in formulas(book)]
+    assert sum(filled) > 0.9 * len(filled)  # an empty text reads back as None
+
+
+def test_39_chart_caches_are_filled(xml):
+    for path, text in xml.items():
+        if path.startswith("xl/charts/chart"):
+            assert "<c:numCache>" in text and "<c:v>" in text
+
+
+def test_40_rebuilt_byte_for_byte(tmp_path):
+    from builder.book import build
+
+    for name, path in BOOKS.items():
+        first, second = build(name, tmp_path / "one"), build(name, tmp_path / "two")
+        assert first.path.read_bytes() == second.path.read_bytes() == path.read_bytes()
+
+
+def workings(book):
+    sheet = book["Workings"]
+    for row in range(5, sheet.max_row + 1):
+        if sheet.cell(row, 2).value and sheet.cell(row, 3).value:
+            yield {"row": row, "label": sheet.cell(row, 1).value, "name": sheet.cell(row, 2).value, "unit": sheet.cell(row, 3).value,
+                   "formula": sheet.cell(row, 5).value, "source": sheet.cell(row, 6).value}
+
+
+def cell_of(book, name):
+    sheet, cell = next(book.defined_names[name].destinations)
+    return book[sheet][cell.replace("$", "")]
+
+
+def input_rules(book, name):
+    """Data validation of every input by name."""
+    places = {}
+    for rule in book[HOME].data_validations.dataValidation:
+        for area in rule.sqref.ranges:
+            places[area.coord] = rule
+    return {spec.name: places[cell_of(book, spec.name).coordinate] for spec in load_inputs()}
+
+
+@cache
+def load_inputs():
+    from builder.presets import load
+
+    return load().inputs

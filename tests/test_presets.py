@@ -1,0 +1,397 @@
+"""The shipped presets are complete and right, and a preset that is not is refused with its place and the nearest valid name."""
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from builder.errors import PresetError, nearest
+from builder.presets import ROOT, Presets, load
+
+DATA = Path(__file__).parent / "data"
+PRESETS = load()
+MODELS = {model.slug: model for model in PRESETS.models}
+CARDS = {card.slug: card for card in PRESETS.cards}
+with open(DATA / "parameter-counts.csv", newline="", encoding="utf-8") as _file:
+    COUNTS = {row["id"]: row for row in csv.DictReader(_file)}
+
+
+# What ships
+
+
+def test_every_file_is_loaded_and_keyed_by_its_name():
+    assert sorted(MODELS) == sorted(path.stem for path in (ROOT / "models").iterdir())
+    assert sorted(CARDS) == sorted(path.stem for path in (ROOT / "cards").iterdir())
+    assert sorted(PRESETS.families) == sorted(path.stem for path in (ROOT / "families").iterdir())
+    assert sorted(PRESETS.measured) == sorted({path.stem for path in (ROOT / "measured").iterdir()})
+    assert len(MODELS) >= 26 and len(CARDS) >= 44
+
+
+@pytest.mark.parametrize("slug", sorted(COUNTS))
+def test_shape_and_count_are_those_of_the_modules(slug):
+    model, row = MODELS[slug], COUNTS[slug]
+    shape = model.shape
+    assert model.hub_id == row["hf_repo"]
+    columns = {"hidden": shape.hidden_size, "layers": shape.layers, "heads": shape.heads, "kv_heads": shape.kv_heads,
+               "head_dim": shape.head_dim, "ffn": shape.feed_forward, "vocab": shape.vocabulary, "tied": int(shape.tied_embeddings)}
+    assert columns == {column: int(row[column]) for column in columns}
+    assert model.parameters.value == model.parameters_from_shape(PRESETS.families[model.family]) == int(row["total"])
+    assert model.parameters.published == bool(row["published"])
+    if row["published"]:
+        assert model.parameters.value == int(row["published"])
+
+
+@pytest.mark.parametrize("slug", sorted(COUNTS))
+def test_adapter_counts_are_those_of_peft(slug):
+    model, row = MODELS[slug], COUNTS[slug]
+    hidden, wide = model.shape.hidden_size, model.shape.feed_forward
+    widths = {"q": hidden + model.q_width, "k": hidden + model.kv_width, "v": hidden + model.kv_width, "o": model.q_width + hidden,
+              "gate": hidden + wide, "up": hidden + wide, "down": wide + hidden}
+    for targets, projections in {"qv": "q v", "qkvo": "q k v o", "all_linear": " ".join(widths)}.items():
+        for rank in (8, 16):
+            count = rank * model.shape.layers * sum(widths[projection] for projection in projections.split())
+            assert count == int(row[f"lora_r{rank}_{targets}"])
+
+
+def test_every_shipped_model_has_counts_to_compare_with():
+    assert sorted(MODELS) == sorted(COUNTS)
+
+
+def test_widths_follow_head_dim_and_not_hidden_size():
+    nemo = MODELS["mistral-nemo-12b"]
+    assert (nemo.shape.hidden_size, nemo.q_width, nemo.kv_width) == (5120, 4096, 1024)
+
+
+def facts(presets: Presets) -> list[tuple[str, object]]:
+    """Everything that has a source and a date."""
+    found: list[tuple[str, object]] = []
+    for model in presets.models:
+        found += [(f"{model.slug} shape", model.shape), (f"{model.slug} parameters", model.parameters)]
+    for card in presets.cards:
+        found += [(f"{card.slug} memory", card.memory), (f"{card.slug} context", card.context)]
+    for kind in ("families", "choices", "constants", "measured"):
+        found += [(f"{kind} {name}", item) for name, item in getattr(presets, kind).items()]
+    return found + [(item.name, item) for item in (*presets.inputs, *presets.rules)]
+
+
+@pytest.mark.parametrize(("name", "fact"), facts(PRESETS), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_fact_has_a_source_and_a_date(name, fact):
+    assert len(fact.source) > 5, name
+    assert date(2026, 1, 1) <= fact.date, name
+
+
+def test_slugs_are_slugs():
+    for slug in (*MODELS, *CARDS, *PRESETS.families, *PRESETS.measured):
+        assert re.fullmatch(r"[a-z0-9.-]+", slug)
+
+
+def test_an_estimate_says_how_it_was_made_and_only_an_estimate_does():
+    for card in PRESETS.cards:
+        assert card.memory.estimate == card.memory.basis.startswith("ESTIMATE: "), card.slug
+    assert {card.slug for card in PRESETS.cards if card.memory.estimate} == {
+        "rtx-3080-10gb", "rtx-4060-ti-16gb", "rtx-5000-ada", "rtx-5070-ti", "gh200-96gb", "mi210-64gb",
+    }
+
+
+def test_only_two_contexts_are_measured():
+    assert {card.slug: card.context.mib for card in PRESETS.cards if not card.context.estimate} == {"h100-sxm-80gb": 572, "t4": 141}
+    assert {card.context.mib for card in PRESETS.cards if card.context.estimate} == {572}
+
+
+def test_usable_memory_is_within_what_the_card_is_sold_with():
+    for card in PRESETS.cards:
+        assert 0.9 <= card.memory.usable_mib / (card.memory.marketing_gb * 1024) <= 1, card.slug
+
+
+def test_the_order_is_that_of_the_dropdowns():
+    assert [(m.family, m.parameters.value, m.name) for m in PRESETS.models] == sorted((m.family, m.parameters.value, m.name) for m in PRESETS.models)
+    assert [(c.memory.usable_mib, c.name) for c in PRESETS.cards] == sorted((c.memory.usable_mib, c.name) for c in PRESETS.cards)
+    assert [(i.step, i.order) for i in PRESETS.inputs] == sorted((i.step, i.order) for i in PRESETS.inputs)
+
+
+def test_a_shared_list_gives_its_choices_to_every_input_that_names_it():
+    inputs = {item.name: item for item in PRESETS.inputs}
+    shared, own, number = inputs["target_q"], inputs["base_storage"], inputs["lora_rank"]
+    assert (shared.choices_name, [choice.name for choice in shared.choices]) == ("yes_no", ["No", "Yes"])
+    assert PRESETS.choices["yes_no"].rows == [{"name": "No", "is_yes": 0}, {"name": "Yes", "is_yes": 1}]
+    assert (own.choices_name, own.choices) == ("base_storage", PRESETS.choices["base_storage"].choices)
+    assert number.choices_name is None and number.choices is None
+
+
+def test_presets_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        PRESETS.models[0].name = "other"
+
+
+# Measured runs
+
+
+def original_cell(column: str, row: dict[str, str]) -> str:
+    """The cell of the published table that a row of public names stands for."""
+    renamed = {
+        "rank": "lora_rank", "batch": "batch_size", "seq": "sequence_length", "frozen_params": "frozen_parameters", "trainable_params": "trainable_parameters",
+        "outcome": "measured_outcome", "peak_allocated_gb": "measured_peak_allocated_gb", "peak_reserved_gb": "measured_peak_reserved_gb",
+        "peak_forward_gb": "measured_peak_forward_gb", "allocated_after_load_gb": "measured_after_load_gb",
+        "allocated_after_first_step_gb": "measured_after_first_step_gb", "frozen_bytes": "measured_frozen_base_bytes",
+        "adapter_bytes": "measured_adapter_weights_bytes", "gradient_bytes": "measured_gradients_bytes", "optimizer_bytes": "measured_optimizer_states_bytes",
+        "step_ms_median": "measured_step_ms", "article_frozen_gb": "published_frozen_base_gb", "article_adapter_gb": "published_adapter_weights_gb",
+        "article_optimizer_gb": "published_optimizer_states_gb", "article_cache_gb": "published_autocast_cache_gb",
+        "base_storage": "base_storage", "targets": "lora_targets", "adapter_layers": "adapter_top_layers", "precision": "compute_precision",
+        "optimizer": "optimizer_choice", "checkpointing": "activation_checkpointing",
+    }
+    meaning = {
+        "base_storage": {"BF16": "bf16", "FP32": "fp32"},
+        "targets": {"All linear": "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj"},
+        "adapter_layers": {"": "all", **{str(top): f"upper-{top}" for top in (3, 6, 11)}},
+        "precision": {"BF16 mixed precision": "amp_bf16"},
+        "optimizer": {"Adam": "adam", "8-bit Adam": "adam8bit"},
+        "checkpointing": {"Off": "false", "On": "true"},
+        "article_oom": {"no": "false", "yes": "true"},
+    }
+    name = renamed.get(column, column.replace("article_", "published_"))
+    return meaning[column][row[name]] if column in meaning else row[name]
+
+
+def test_the_published_runs_lose_nothing_by_their_public_names():
+    with open(DATA / "h100-lora.csv", newline="", encoding="utf-8") as file:
+        originals = list(csv.DictReader(file))
+    with open(ROOT / "measured" / "h100-lora.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["run"] for row in rows] == [str(number) for number in range(1, 26)]
+    assert {(row["base_model"], row["gpu_card"]) for row in rows} == {("TinyLlama 1.1B", "H100 SXM 80GB")}
+    assert [{column: original_cell(column, row) for column in originals[0]} for row in rows] == originals
+
+
+def test_measured_cells_are_numbers_where_their_column_is():
+    rows = PRESETS.measured["h100-lora"].rows
+    assert (rows[0]["published_optimizer_states_gb"], rows[0]["lora_rank"], rows[0]["lever_value"]) == (0.0505, 8, "baseline")
+    assert [row["measured_peak_allocated_gb"] for row in rows if row["measured_outcome"] == "oom"] == [None, None]
+    assert [row["adapter_top_layers"] for row in rows[15:19]] == [None, 11, 6, 3]
+    assert rows[1]["lever_value"] == "4", "a column with any text is text"
+
+
+# What is refused
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A copy of the shipped presets."""
+    return Path(shutil.copytree(ROOT, tmp_path / "presets"))
+
+
+def refused(root: Path) -> PresetError:
+    with pytest.raises(PresetError) as raised:
+        load(root)
+    return raised.value
+
+
+def change(path: Path, old: str, new: str) -> None:
+    """Replace the one place in a file that has the text."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path.name}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def line_of(path: Path, text: str) -> int:
+    """The number of the first line with the text."""
+    return next(number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if text in line)
+
+
+MODEL, CARD, FAMILY = "models/tinyllama-1.1b.yaml", "cards/h100-sxm-80gb.yaml", "families/llama.yaml"
+BASE, ADAPTERS, TRAINING, CARD_INPUTS = (f"options/{name}.yaml" for name in ("10_base", "20_adapters", "30_training", "40_card"))
+CONSTANTS = "constants.yaml"
+
+# file, old text, new text, text on the line that the error names (None: the new text), what the message says
+BAD = {
+    "unknown key": (MODEL, "  layers: 22", "  layer: 22", None, "unknown key 'layer'; did you mean 'layers'? (and 1 more in this file)"),
+    "unknown key at the top": (MODEL, "hub_id:", "hubid:", None, "unknown key 'hubid'; did you mean 'hub_id'?"),
+    "unknown key like no other": (MODEL, "hub_id: ", "zzz: 1\nhub_id: ", "zzz", "unknown key 'zzz'; expected one of name, family, hub_id, shape, parameters, notes"),
+    "missing key": (MODEL, "  kv_heads: 4\n", "", "shape:", "the key 'kv_heads' is missing"),
+    "unknown family": (MODEL, "family: llama", "family: lama", None, "family: 'lama' is not one of llama, mistral, qwen2; did you mean 'llama'?"),
+    "text for a number": (MODEL, "layers: 22", "layers: 'twenty'", None, "layers: 'twenty' should be a valid integer"),
+    "fraction for a count": (MODEL, "layers: 22", "layers: 22.5", None, "layers: 22.5 should be a valid integer"),
+    "zero layers": (MODEL, "layers: 22", "layers: 0", None, "layers: 0 should be greater than or equal to 1"),
+    "number for a flag": (MODEL, "tied_embeddings: false", "tied_embeddings: 0", None, "tied_embeddings: 0 should be a valid boolean"),
+    "word for a flag": (MODEL, "tied_embeddings: false", "tied_embeddings: No", None, "No is a boolean to some readers"),
+    "number for a text": (MODEL, "name: TinyLlama 1.1B", "name: 1.1", None, "name: 1.1 is not text; quote it"),
+    "exponent": (MODEL, "value: 1100048384", "value: 1e9", None, "1e9 has an exponent"),
+    "heads not a multiple": (MODEL, "kv_heads: 4", "kv_heads: 5", None, "kv_heads: 5 does not divide heads, 32; expected a divisor of 32"),
+    "another count": (MODEL, "value: 1100048384", "value: 1100048385", None,
+                      "value: 1100048385 parameters, but the shape gives 1100048384, a difference of +1"),
+    "another shape": (MODEL, "feed_forward: 5632", "feed_forward: 5631", "value:",
+                      "value: 1100048384 parameters, but the shape gives 1099913216, a difference of +135168"),
+    "empty source": (FAMILY, "source: '", "source: '' # '", None, "source: '' is empty"),
+    "blank source": (CARD, "'GitHub issue vllm-project/vllm#27508'", "' '", "source: ' '", "source: ' ' is empty"),
+    "missing source": (CARD, "  source: 'GitHub issue vllm-project/vllm#27508'\n", "", "memory:", "the key 'source' is missing"),
+    "malformed date": (FAMILY, "date: 2026-11-30", "date: 2026-11-31", None, "2026-11-31 is not a date"),
+    "date as text": (FAMILY, "date: 2026-11-30", "date: 30 November", None, "date: '30 November' is not a date; write one as 2026-11-30"),
+    "wildcard in a name": (MODEL, "name: TinyLlama 1.1B", "name: TinyLlama*", None, "name: 'TinyLlama*' must not contain *"),
+    "question mark in a name": (CARD, "name: H100 SXM 80GB", "name: H100?", None, "must not contain ?"),
+    "tilde in a name": (CARD, "name: H100 SXM 80GB", "name: H100~", None, "must not contain ~"),
+    "quote in a name": (CARD, "name: H100 SXM 80GB", "name: H100 \"SXM\"", None, 'must not contain "'),
+    "trailing space in a name": (CARD, "name: H100 SXM 80GB", "name: 'H100 '", None, "name: 'H100 ' must not have leading, trailing or double spaces"),
+    "double space in a name": (CARD, "name: H100 SXM 80GB", "name: H100  SXM", None, "must not have leading, trailing or double spaces"),
+    "number as a name": (CARD, "name: H100 SXM 80GB", "name: '4090'", None, "name: '4090' must start with a letter or digit and contain a letter"),
+    "formula as a name": (CARD, "name: H100 SXM 80GB", "name: =A1", None, "name: '=A1' must start with a letter or digit"),
+    "long name": (CARD, "name: H100 SXM 80GB", f"name: H{'1' * 60}", None, "should have at most 60 characters"),
+    "taken name": (MODEL, "name: TinyLlama 1.1B", "name: Llama 2 7B", None, "the name 'Llama 2 7B' is taken at "),
+    "name that differs in case": (CARD, "name: H100 SXM 80GB", "name: a100 80gb", None, "the name 'a100 80gb' is taken as 'A100 80GB', which differs in case only, at "),
+    "unknown segment": (CARD, "segment: datacenter", "segment: datacentre", None,
+                        "segment: 'datacentre' is not one of consumer, workstation, datacenter, embedded; did you mean 'datacenter'?"),
+    "too much memory": (CARD, "usable_mib: 81009", "usable_mib: 89000", None, "usable_mib: 89000 does not go with marketing_gb 80; expected 69632 to 87654"),
+    "too little memory": (CARD, "usable_mib: 81009", "usable_mib: 8100", None, "usable_mib: 8100 does not go with marketing_gb 80; expected 69632 to 87654"),
+    "compute capability as a number": (CARD, "compute_capability: '9.0'", "compute_capability: 9.0", None, "compute_capability: 9.0 is not text; quote it"),
+    "no context": (CARD, "  mib: 572", "  mib: 0", None, "mib: 0 should be greater than 0"),
+    "MLP without gate": (FAMILY, "gated_mlp: true", "gated_mlp: false", None, "gated_mlp: false, but the formulas count a gated MLP"),
+    "unknown projection": (FAMILY, "gate, up, down]", "gate, upp, down]", None, "projections: 'upp' is not one of q, k, v, o, gate, up, down; did you mean 'up'?"),
+    "projection left out": (FAMILY, "[q, k, v, o, gate, up, down]", "[q, k, v, o, up, down]", None, "projections: q, k, v, o, up, down, but the formulas count"),
+    "unknown kind of input": (ADAPTERS, "  kind: number", "  kind: nomber", None, "kind: 'nomber' is not one of choice, model, card, whole, number; did you mean 'number'?"),
+    "step that is not there": (CARD_INPUTS, "  step: 4\n  order: 10", "  step: 5\n  order: 10", "step: 5", "step: 5 should be less than or equal to 4"),
+    "default that no model has": (BASE, "default: TinyLlama 1.1B", "default: TinyLlama 1.1", None,
+                                  "default: 'TinyLlama 1.1' is not one of the choices; did you mean 'TinyLlama 1.1B'?"),
+    "default that no card has": (CARD_INPUTS, "default: H100 SXM 80GB", "default: h100 sxm 80gb", None,
+                                 "default: 'h100 sxm 80gb' is not one of the choices; did you mean 'H100 SXM 80GB'?"),
+    "default that is no choice": (BASE, "default: BF16", "default: BF61", None, "default: 'BF61' is not one of the choices; did you mean 'BF16'?"),
+    "default out of bounds": (ADAPTERS, "default: 8\n", "default: 5000\n", "default: 5000", "default: 5000 is out of bounds; expected minimum 1, maximum 4096"),
+    "default of another type": (ADAPTERS, "default: 8\n", "default: eight\n", "default: eight", "default: 'eight' is not a whole number"),
+    "no default where a blank is refused": (BASE, "default: BF16", "default: null", None, "default: null, but a blank gives the message"),
+    "blank that means no choice": (ADAPTERS, "  blank_means: \"No\"\n  choices: yes_no\n  help: Put adapters on the query", "  blank_means: \"Nope\"\n  choices: yes_no\n  help: Put adapters on the query", "Nope",
+                                   "blank_means: 'Nope' is not one of the choices; did you mean 'No'?"),
+    "blank without a meaning": (ADAPTERS, "  blank_means: all layers\n", "", "adapter_top_layers", "blank_means: missing; say what a blank means"),
+    "unknown list": (BASE, "choices: yes_no", "choices: yes_now", None, "choices: no list is called 'yes_now'; did you mean 'yes_no'?"),
+    "choice without a property": (BASE, "{name: INT8, article_bytes_per_parameter: 1, is_fp32: 0}", "{name: INT8, article_bytes_per_parameter: 1}", None,
+                                  "the property 'is_fp32' of 'INT8' is missing: the first choice has article_bytes_per_parameter, is_fp32"),
+    "choice with another property": (BASE, "{name: INT8, article_bytes_per_parameter: 1, is_fp32: 0}", "{name: INT8, article_bytes_per_parameter: 1, is_fp23: 0}", None,
+                                     "unknown property 'is_fp23' of 'INT8': the first choice has article_bytes_per_parameter, is_fp32; did you mean 'is_fp32'?"),
+    "choice property that is text": (BASE, "{name: INT8, article_bytes_per_parameter: 1,", "{name: INT8, article_bytes_per_parameter: one,", None,
+                                     "article_bytes_per_parameter: 'one' should be a valid"),
+    "choice twice": (BASE, "{name: INT8,", "{name: bf16,", None, "the name 'bf16' is taken as 'BF16', which differs in case only, at "),
+    "input twice": (ADAPTERS, "- name: lora_rank", "- name: base_storage", None, "the name 'base_storage' is taken at "),
+    "long help": (BASE, "help: Pick a preset", f"help: {'Pick ' * 60}", None, "should have at most 255 characters"),
+    "long message": (BASE, "message: Base model", f"message: {'Base ' * 60}", None, "should have at most 255 characters"),
+    "long label": (BASE, "label: Base weights stored as", "label: How the base model's weights are stored", None, "should have at most 32 characters"),
+    "bound that is no dimension": (ADAPTERS, "maximum_name: layers", "maximum_name: layer", None, "maximum_name: 'layer' is not one of hidden_size, layers, heads"),
+    "bounds of a choice": (BASE, "  default: BF16\n", "  default: BF16\n  minimum: 1\n", "minimum", "minimum: not for kind choice"),
+    "whole without lower bound": (ADAPTERS, "  minimum: 1\n  maximum: 4096\n", "  maximum: 4096\n", "lora_rank", "minimum: missing; kind whole needs a lower bound"),
+    "fraction as bound of a whole": (ADAPTERS, "maximum: 4096", "maximum: 4096.5", None, "maximum: 4096.5 is not for kind whole"),
+    "two lower bounds": (CARD_INPUTS, "  exclusive_minimum: 0\n", "  exclusive_minimum: 0\n  minimum: 0\n", "exclusive_minimum", "exclusive_minimum: not beside minimum"),
+    "camelCase": (CONSTANTS, "- name: bytes_fp32", "- name: bytesFp32", None, "name: 'bytesFp32' must be snake_case with an underscore"),
+    "name like a cell": (CONSTANTS, "- name: bytes_fp32", "- name: bf16", None, "name: 'bf16' must be snake_case with an underscore"),
+    "constant twice": (CONSTANTS, "- name: bytes_fp32", "- name: bytes_per_gb", None, "the name 'bytes_per_gb' is taken at "),
+    "constant that is no number": (CONSTANTS, "value: 1048576", "value: [1048576]", None, "value: [1048576] should be a valid"),
+    "measured on an unknown model": ("measured/h100-lora.yaml", "model: TinyLlama 1.1B", "model: TinyLlama", None,
+                                     "model: no model is called 'TinyLlama'; did you mean 'TinyLlama 1.1B'?"),
+    "tab": (MODEL, "  layers: 22", "  layers:\t22", None, "a tab"),
+    "key twice": (MODEL, "  layers: 22", "  layers: 22\n  layers: 23", "layers: 23", "the key 'layers' a second time"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_wrong_line_is_named(root, name):
+    file, old, new, on_line, says = BAD[name]
+    path = root / file
+    start = path.read_text(encoding="utf-8").index(old)
+    change(path, old, new)
+    error = refused(root)
+    assert says in str(error)
+    assert error.exit_code == 2
+    first_line = path.read_text(encoding="utf-8")[:start].count("\n") + 1
+    assert (error.path, error.line) == (path, line_of(path, on_line) if on_line else first_line)
+    assert str(error).startswith(f"{path}:{error.line}:{error.column}: ")
+
+
+def test_the_column_is_that_of_the_key(root):
+    change(root / MODEL, "  layers: 22", "  layers: 0")
+    assert refused(root).column == 3
+
+
+BAD_FILES = {
+    "models/TinyLlama.yaml": "the file name 'TinyLlama' is not a slug",
+    "models/tiny_llama.yaml": "the file name 'tiny_llama' is not a slug",
+    "models/tinyllama.yml": "the file name 'tinyllama.yml' must end in .yaml",
+    "model/tinyllama.yaml": "no presets are read from 'model'; did you mean 'models'?",
+    "constant.yaml": "no presets are read from 'constant.yaml'; did you mean 'constants.yaml'?",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_in_the_wrong_place_or_with_the_wrong_name_is_named(root, name):
+    (root / name).parent.mkdir(exist_ok=True)
+    shutil.copy(root / MODEL, root / name)
+    error = refused(root)
+    assert error.path == root / name and BAD_FILES[name] in error.message
+
+
+def test_hidden_files_are_left_alone(root):
+    (root / "models" / ".DS_Store").write_bytes(b"\x00")
+    assert load(root).digest == PRESETS.digest
+
+
+@pytest.mark.parametrize(("old", "new", "place", "says"), [
+    ("2,batch_size,4,TinyLlama 1.1B", "2,batch_size,4,TinyLlama", (3, 4), "base_model: 'TinyLlama' is not one of the choices; did you mean 'TinyLlama 1.1B'?"),
+    ("2,batch_size,4,", "2,batch_size,", (3, 36), "35 cells, but 36 headings"),
+    ("BF16,4,All linear,,8,512", "BF16,0,All linear,,8,512", (11, 7), "lora_rank: 0 is out of bounds; expected minimum 1, maximum 4096"),
+    ("BF16,4,All linear,,8,512", "BF16,4,All linear,,,512", (11, 10), "batch_size: a blank is not allowed"),
+    ("run,lever,lever_value", "run,lever,lever", (1, 3), "the heading 'lever' stands twice"),
+    ("run,lever,lever_value", "run,,lever_value", (1, 2), "a heading is missing"),
+])
+def test_a_wrong_cell_of_a_measured_table_is_named(root, old, new, place, says):
+    path = root / "measured" / "h100-lora.csv"
+    change(path, old, new)
+    error = refused(root)
+    assert (error.path, error.line, error.column) == (path, *place)
+    assert says in error.message
+
+
+def test_a_measured_table_needs_its_source_file(root):
+    (root / "measured" / "h100-lora.yaml").rename(root / "measured" / "other.yaml")
+    assert "cannot be read" in refused(root).message
+
+
+# What attaches itself
+
+
+def test_a_new_model_and_card_are_one_new_file_each(root):
+    shutil.copy(root / MODEL, root / "models" / "new.yaml")
+    change(root / "models" / "new.yaml", "name: TinyLlama 1.1B", "name: New 1B")
+    shutil.copy(root / CARD, root / "cards" / "new.yaml")
+    change(root / "cards" / "new.yaml", "name: H100 SXM 80GB", "name: New 80GB")
+    presets = load(root)
+    assert "New 1B" in [model.name for model in presets.models] and "New 80GB" in [card.name for card in presets.cards]
+
+
+def test_a_new_option_file_is_read(root):
+    (root / "options" / "60_new.yaml").write_text("""inputs:
+- name: new_choice
+  label: New
+  step: 4
+  order: 99
+  kind: choice
+  unit: choice
+  default: This
+  blank: message
+  choices:
+  - {name: This, is_on: 0}
+  - {name: That, is_on: 1}
+  help: A choice.
+  message: New (new_choice) must be This or That.
+  source: a test
+  date: 2026-11-30
+""", encoding="utf-8")
+    presets = load(root)
+    assert presets.inputs[-1].name == "new_choice" and presets.choices["new_choice"].rows[1] == {"name": "That", "is_on": 1}
+
+
+def test_the_digest_is_that_of_the_files(root):
+    assert load(root).digest == PRESETS.digest == load().digest
+    change(root / MODEL, "name: TinyLlama 1.1B", "name: TinyLlama 1.1B # the article's")
+    assert load(root).digest != PRESETS.digest
+
+
+def test_nearest_ignores_case_and_says_nothing_where_nothing_is_near():
+    assert nearest("tinyllama 1.1b", ["Llama 2 7B", "TinyLlama 1.1B"]) == "; did you mean 'TinyLlama 1.1B'?"
+    assert nearest("zzz", ["Llama 2 7B"]) == ""
