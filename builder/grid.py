@@ -150,7 +150,7 @@ class Sheet:
     widths: Mapping[int, float]
     freeze: tuple[int, int] = (0, 0)
     repeat_rows: int = 0
-    landscape: bool = True
+    print_to: int | None = None
     tab: str = ""
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
@@ -158,6 +158,7 @@ class Sheet:
     conditions: list[Condition] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    page_breaks: list[int] = field(default_factory=list)
     later: list[Callable[[], None]] = field(default_factory=list)  # what needs every name to be defined first
 
     @property
@@ -175,7 +176,7 @@ class Sheet:
 
     def grow(self, row: int, text: str, column: int, size: float = 11) -> None:
         """Make a row high enough for a text that wraps in one column; Excel does not do it for a file it did not write."""
-        per_line = max(1.0, self.widths.get(column, 9) * 11 / size * 1.05)
+        per_line = max(1.0, self.widths.get(column, 9) * 11 / size * 1.12)
         lines = sum(max(1, -(-len(part) // per_line)) for part in text.split("\n"))
         self.heights[row] = max(self.heights.get(row, 15.0), 15.0 * lines if size >= 11 else 13.5 * lines + 1.5)
 

@@ -30,6 +30,8 @@ def problem_row(spec) -> Row:
         choices = choices_name(spec)
         # MATCH reads * and ? as wildcards and ignores case: what was found must be what was typed.
         right = f"EXACT(INDEX({choices}, MATCH({typed}, {choices}, 0)), {typed})"
+        if spec.kind != "choice":
+            right = f"AND(LEN({typed})>0, {right})"  # free rows that are not offered show as empty text, which blank would find
     else:
         right = f"AND({', '.join(_bounds(spec, typed))})"
     formula = f"IF(IFERROR({right}, FALSE), 0, 1)"

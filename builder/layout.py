@@ -103,7 +103,7 @@ def lay_out(presets, templates: Templates, all_scenarios: bool = True) -> Layout
     for spec in templates.sheets:
         if all_scenarios or not spec.all_scenarios:
             widths = {column_number(letter): width for letter, width in spec.columns.items()}
-            sheet = Sheet(spec.name, widths, spec.freeze, spec.repeat_rows, tab=spec.tab)
+            sheet = Sheet(spec.name, widths, spec.freeze, spec.repeat_rows, column_number(spec.print_to) if spec.print_to else None, spec.tab)
             layout.sheets.append(sheet)
             row = 0
             for block in spec.blocks:

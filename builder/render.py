@@ -93,6 +93,10 @@ class _Renderer:
         worksheet.set_paper(9)
         worksheet.fit_to_pages(1, 0)
         worksheet.set_margins(0.4, 0.4, 0.5, 0.6)
+        if sheet.print_to is not None:
+            last = max([row for row, _ in sheet.cells] + [chart.row + chart.height // 20 for chart in sheet.charts])
+            worksheet.print_area(0, 0, last, sheet.print_to)
+        worksheet.set_h_pagebreaks(sheet.page_breaks)
         if sheet.repeat_rows:
             worksheet.repeat_rows(0, sheet.repeat_rows - 1)
         worksheet.set_footer(f"&L{self.layout.templates.book.title.replace('&', '&&')}, version {__version__}&C&A&RPage &P of &N")
@@ -128,8 +132,9 @@ class _Renderer:
         chart.set_title({"name": spec.title, "name_font": {"size": 13, "color": self._colour("ink")}, "overlay": False})
         grid = {"visible": True, "line": {"color": self._colour("rule"), "width": 0.75}}
         if spec.kind == "stacked_bar":
-            chart.set_x_axis({"reverse": True, "num_font": {"size": 11}, "line": {"color": self._colour("grey")}})
-            chart.set_y_axis({"name": spec.x_title, "major_gridlines": grid, "num_format": "#,##0", "num_font": {"size": 10}, "crossing": "max", "min": 0})
+            # XlsxWriter calls the horizontal axis of a bar chart x, the one with the values.
+            chart.set_x_axis({"name": spec.x_title, "major_gridlines": grid, "num_format": "#,##0", "num_font": {"size": 10}, "min": 0})
+            chart.set_y_axis({"reverse": True, "crossing": "max", "major_gridlines": {"visible": False}, "num_font": {"size": 11}})
         else:
             chart.set_x_axis({"name": spec.x_title, "num_format": "#,##0", "min": 0, "major_gridlines": grid})
             chart.set_y_axis({"name": spec.y_title, "num_format": "#,##0", "min": 0, "major_gridlines": grid})

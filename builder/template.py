@@ -98,7 +98,8 @@ class Strip(_Spec):
 
     kind: Literal["strip"]
     values: dict[str, CellSpec]  # column letter -> value; `text` is its label
-    message: dict[str, CellSpec]
+    message: CellSpec  # below the values, over the width of the strip
+    checks: CellSpec  # at the right end of the title
     verdict: str
 
 
@@ -122,6 +123,7 @@ class Grid(_Spec):
 
     kind: Literal["grid"]
     id: str | None = None
+    new_page: bool = False  # in print
     title: str = ""
     text: str = ""
     headings: list[str] = Field(default_factory=list)
@@ -223,6 +225,7 @@ class SheetSpec(_Spec):
     columns: dict[str, float]
     freeze: tuple[int, int] = Field(default=(0, 0), strict=False)
     repeat_rows: int = 0
+    print_to: str | None = None  # last column that is printed, where all of them would be too small to read
     all_scenarios: bool = False  # left out of the one-column render
     blocks: list[Block]
 

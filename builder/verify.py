@@ -78,8 +78,15 @@ def names_in_both(session: Session, expected: Mapping[str, object]) -> list[str]
 
 
 def compare(found: Mapping[str, Value], expected: Mapping[str, object]) -> tuple[Row, ...]:
-    """Every value of the book, beside the reference's of the same name."""
-    return tuple(Row(name, value, expected[name], equal(value, expected[name])) for name, value in found.items())
+    """Every value of the book, beside the reference's of the same name.
+
+    Where the reference withholds a working (an input is wrong, or the article does not cover the job) the book may still show it:
+    only public outputs must be withheld.
+    """
+    return tuple(
+        Row(name, value, expected[name], equal(value, expected[name]))
+        for name, value in found.items() if expected[name] is not None or name in PUBLIC_OUTPUTS
+    )
 
 
 def equal(book: Value, reference: object) -> bool:

@@ -143,7 +143,9 @@ def _by_the_rules(job: dict[str, object], shape) -> dict[str, object]:
     """The job with the least change that keeps the rules over several inputs."""
     job = dict(job)
     heads, kv_heads, layers = (job[f"{name}_override"] or getattr(shape, name) for name in ("heads", "kv_heads", "layers"))
-    if heads % kv_heads:
+    if job["kv_heads_override"] and kv_heads > heads:
+        job["heads_override"] = kv_heads
+    elif heads % kv_heads:
         job["kv_heads_override"] = gcd(heads, kv_heads)
     if job["adapter_top_layers"] is not None:
         job["adapter_top_layers"] = min(job["adapter_top_layers"], layers)

@@ -10,6 +10,8 @@ from builder.template import Grid, Results, parse
 
 def place_grid(layout, sheet: Sheet, spec: Grid, row: int) -> int:
     """Headings and rows from a start column on."""
+    if spec.new_page:
+        sheet.page_breaks.append(row)
     row = place_title(sheet, row, spec.title, spec.text)
     start = column_number(spec.column)
     for offset, heading in enumerate(spec.headings):

@@ -21,7 +21,7 @@ def place_inputs(layout, sheet: Sheet, spec: InputTable, row: int) -> int:
             row += 1
             sheet.put(row, start, item.label, "label")
             _put_input(layout, sheet, item, row, start + 1)
-            sheet.put(row, start + 2, item.unit, "unit")
+            sheet.put(row, start + 2, None if item.unit == "choice" else item.unit, "unit")
             sheet.put(row, start + 3, item.name, "name")
             sheet.put(row, start + 4, item.help, "help")
             sheet.grow(row, item.help, start + 4, 10)

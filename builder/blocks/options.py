@@ -15,7 +15,8 @@ def place(layout, sheet: Sheet, spec: OptionLists, row: int) -> int:
         sheet.put(row, 0, choices.label, "heading")
         for offset, key in enumerate(properties, 1):
             sheet.put(row, offset, key, "number_heading")
-        sheet.put(row, len(properties) + 1, choices.source, "help")
+            sheet.grow(row, key, offset)
+        sheet.put(row, len(properties) + 1, choices.source, "unit")
         first, last = row + 1, row + len(choices.rows)
         layout.define(f"{choices.name}_choices", sheet.area(first, 0, last), "choice")
         for offset, key in enumerate(properties, 1):

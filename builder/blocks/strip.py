@@ -15,14 +15,13 @@ def place(layout, sheet: Sheet, spec: Strip, row: int) -> int:
     for column in range(sheet.first_column, last + 1):
         sheet.put(row, column, layout.templates.book.title if column == sheet.first_column else None, "strip_title")
         sheet.put(row + 1, column, None, "strip_label")
-        sheet.put(row + 3, column, None, "strip_message")
-    sheet.heights.update({row: 22, row + 2: 27, row + 3: 33})
+    sheet.heights.update({row: 22, row + 2: 27, row + 3: 22})
     for letter, cell in spec.values.items():
         column = column_number(letter)
         sheet.put(row + 1, column, cell.text, "strip_label")
         put_cell(layout, sheet, row + 2, column, cell.model_copy(update={"text": None, "style": "strip_value"}))
-    for letter, cell in spec.message.items():
-        put_cell(layout, sheet, row + 3, column_number(letter), cell.model_copy(update={"style": "strip_message"}))
+    put_cell(layout, sheet, row, last, spec.checks.model_copy(update={"style": "strip_checks"}))
+    put_cell(layout, sheet, row + 3, sheet.first_column, spec.message.model_copy(update={"style": "strip_message"}))
     colour_verdict(sheet, row + 2, column_number(spec.verdict))
     return row + 4
 

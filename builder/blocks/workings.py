@@ -79,6 +79,8 @@ def _put_row(layout, sheet: Sheet, item: Row, row: int, scenarios, scope: Across
     sheet.put(row, UNIT, item.unit, "unit")
     sheet.put(row, FORMULA, item.text or None, "formula_text")
     sheet.put(row, SOURCE, item.source or None, "help")
+    sheet.grow(row, item.text, FORMULA, 17)  # a wide font, and names that do not break
+    sheet.grow(row, item.source, SOURCE, 10)
     where = item.where or f"sheet {sheet.name}, row '{item.name}'"
     layout.define(item.name, sheet.area(row, USER), item.unit, where)
     for column, _, group, number in scenarios:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,7 @@ class LibreOfficeSession(TypingSession):
     def __init__(self, path: Path | str):
         super().__init__(path)
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        self._folder = tempfile.TemporaryDirectory(prefix="sizing-libreoffice-", ignore_cleanup_errors=True)
         self._worker = subprocess.Popen(
             [_python_with_uno(), str(WORKER)],
             stdin=subprocess.PIPE,
@@ -61,7 +63,12 @@ class LibreOfficeSession(TypingSession):
             start_new_session=True,
         )
         try:
-            self._ask({"soffice": _soffice(), "workbook": str(Path(path).resolve()), "start_limit_seconds": START_LIMIT_SECONDS})
+            self._ask({
+                "soffice": _soffice(),
+                "workbook": str(Path(path).resolve()),
+                "folder": self._folder.name,
+                "start_limit_seconds": START_LIMIT_SECONDS,
+            })
         except BaseException:
             self.close()
             raise
@@ -94,6 +101,7 @@ class LibreOfficeSession(TypingSession):
         except subprocess.TimeoutExpired:
             os.killpg(self._worker.pid, signal.SIGKILL)
             self._worker.wait()
+        self._folder.cleanup()
 
 
 @cache

@@ -3,8 +3,8 @@
 One JSON value per line on standard input and output: first the settings, then one request per scenario. It must lead a process group of
 its own, which LibreOffice joins.
 
-    settings  {"soffice": program, "workbook": path, "start_limit_seconds": number}    -> {"ready": true}
-    request   {"type": [[[sheet, row, column], value], ...], "read": [[sheet, row, column], ...]}  -> {"values": [...]}
+    settings  {"soffice": program, "workbook": path, "folder": an empty folder, "start_limit_seconds": number}  -> {"ready": true}
+    request   {"type": [[[sheet, row, column], value], ...], "read": [[sheet, row, column], ...]}                -> {"values": [...]}
 
 Rows and columns count from 1. An error is {"error": "#N/A"}. When anything fails the answer is {"failure": text}. LibreOffice ends when
 standard input ends, whatever happens to the program at its other side.
@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from contextlib import contextmanager
@@ -42,19 +41,18 @@ END_LIMIT_SECONDS = 10
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="sizing-libreoffice-") as folder:
-        settings = json.loads(sys.stdin.readline())
-        try:
-            with office(settings["soffice"], Path(folder), settings["start_limit_seconds"]) as desktop:
-                # A copy: LibreOffice leaves a lock file beside what it opens.
-                workbook = shutil.copy(settings["workbook"], folder)
-                sheets = Sheets(open_workbook(desktop, workbook))
-                answer({"ready": True})
-                for line in sys.stdin:
-                    request = json.loads(line)
-                    answer({"values": values_after(sheets, request["type"], request["read"])})
-        except Exception as error:
-            answer({"failure": f"{type(error).__name__}: {error}"})
+    settings = json.loads(sys.stdin.readline())
+    folder = Path(settings["folder"])
+    try:
+        with office(settings["soffice"], folder, settings["start_limit_seconds"]) as desktop:
+            # A copy: LibreOffice leaves a lock file beside what it opens.
+            sheets = Sheets(open_workbook(desktop, shutil.copy(settings["workbook"], folder)))
+            answer({"ready": True})
+            for line in sys.stdin:
+                request = json.loads(line)
+                answer({"values": values_after(sheets, request["type"], request["read"])})
+    except Exception as error:
+        answer({"failure": f"{type(error).__name__}: {error}"})
 
 
 def answer(message):
@@ -81,7 +79,8 @@ def office(soffice, folder, limit_seconds):
         end(desktop)
         process.wait(END_LIMIT_SECONDS)
     finally:
-        if process.poll() is None:  # it does not listen, so end the whole group but this process: soffice is a script that starts the program
+        if process.poll() is None:
+            # It does not listen. soffice is a script that starts the program proper, so end the whole group, but for this process.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             os.killpg(0, signal.SIGTERM)
             process.wait(END_LIMIT_SECONDS)

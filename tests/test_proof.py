@@ -1,0 +1,116 @@
+"""The workbook equals the Python reference: scenarios in three engines, on the one-column render and on the whole book."""
+from __future__ import annotations
+
+import pytest
+
+from builder.book import DIST, build, checked_layout
+from builder.formula import Formula
+from builder.presets import load
+from builder.reference import estimate, quantity_names
+from builder.template import ROOT, load_templates
+from builder.verify import PUBLIC_OUTPUTS, compare, names_in_both, verify
+from tests.scenarios import bad_inputs, scenarios, takes_for_number
+
+BOOK = "finetune"
+SEED = 20261130
+
+
+@pytest.fixture(scope="session")
+def presets():
+    return load()
+
+
+@pytest.fixture(scope="session")
+def one_column(tmp_path_factory):
+    return build(BOOK, tmp_path_factory.mktemp("one"), all_scenarios=False).path
+
+
+@pytest.fixture(scope="session")
+def whole():
+    return DIST / load_templates(BOOK).book.file
+
+
+def differences(session, presets, jobs):
+    """Quantities on which a workbook and the reference differ, over many jobs."""
+    found = []
+    for number, typed in enumerate(jobs):
+        expected = estimate(presets, typed)
+        rows = compare(session.evaluate(typed, names_in_both(session, expected)), expected)
+        assert len(rows) > 20
+        found += [(number, row.name, row.book, row.reference, typed) for row in rows if not row.agrees]
+    return found
+
+
+def test_every_line_item_has_its_twin():
+    lines = {path.stem for path in (ROOT / "lines").glob("*.yaml")}
+    missing = sorted(line for line in lines if not (ROOT.parent / "builder" / "reference" / f"{line}.py").exists())
+    assert not missing, f"write builder/reference/{missing[0]}.py, the twin of templates/lines/{missing[0]}.yaml"
+
+
+# Steps of a template formula that the reference does in one go; what they lead to has a twin.
+STEPS = {"family_row", "lora_targets_custom", "memory_already_used", "lora_dropout_rate"}
+
+
+def test_every_public_output_and_every_byte_has_its_twin(presets):
+    reference = set(quantity_names(presets))
+    rows = {row.name for line in load_templates(BOOK).lines for row in line.rows}
+    assert set(PUBLIC_OUTPUTS) <= reference and set(PUBLIC_OUTPUTS) - {"input_message"} <= rows
+    without = sorted(name for name in rows - reference if name.endswith(("_bytes", "_gb")))
+    print("quantities of the templates without a twin:", sorted(rows - reference))
+    assert len(rows & reference) >= 90
+    assert not [name for name in without if name.removesuffix("_bytes").removesuffix("_gb") in reference]
+
+
+def test_both_renders_give_the_users_column_the_same_formulas():
+    one, every = (checked_layout(BOOK, all_scenarios) for all_scenarios in (False, True))
+    column = one.names["article_total_gb"].column
+    sheets = [next(sheet for sheet in layout.sheets if sheet.name == "Workings") for layout in (one, every)]
+    placed = [
+        {at: layout.place(cell, *at) for at, cell in sheet.cells.items() if isinstance(cell.content, Formula) and at[1] == column}
+        for layout, sheet in zip((one, every), sheets, strict=True)
+    ]
+    assert placed[0] == placed[1] and len(placed[0]) > 200
+    assert all(every.names[name] == area for name, area in one.names.items() if not name.startswith("check"))
+
+
+def test_formulas_agrees_on_300_scenarios(engine_formulas, one_column, presets):
+    with engine_formulas.open(one_column) as session:
+        assert not differences(session, presets, scenarios(presets, 300, SEED)[:300])
+
+
+def test_formualizer_agrees_on_5000_scenarios(engine_formualizer, one_column, presets):
+    with engine_formualizer.open(one_column) as session:
+        assert not differences(session, presets, scenarios(presets, 5000, SEED + 1))
+
+
+def test_formualizer_agrees_on_the_whole_book(engine_formualizer, whole, presets):
+    with engine_formualizer.open(whole) as session:
+        assert not differences(session, presets, scenarios(presets, 100, SEED + 2)[:100])
+
+
+def test_libreoffice_agrees_on_the_whole_book(engine_libreoffice, whole, presets):
+    with engine_libreoffice.open(whole) as session:
+        assert not differences(session, presets, scenarios(presets, 300, SEED)[:300])
+
+
+@pytest.mark.parametrize("engine", ["formualizer", "libreoffice"])
+def test_a_bad_input_gives_a_message_and_no_figure(engine, request, one_column, presets):
+    with request.getfixturevalue(f"engine_{engine}").open(one_column) as session:
+        for name, typed in bad_inputs(presets):
+            if takes_for_number(engine, typed):
+                continue
+            expected = estimate(presets, {name: typed})
+            found = session.evaluate({name: typed}, PUBLIC_OUTPUTS)
+            assert found["article_fit_verdict"] == "CHECK INPUTS", (name, typed)
+            assert found["input_message"] == expected["input_message"] and f"({name})" in found["input_message"], (name, typed)
+            numbers = {output for output, value in found.items() if isinstance(value, float)}
+            assert not numbers, (name, typed, numbers)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("engine", ["formulas", "formualizer", "libreoffice"])
+def test_every_engine_verifies_the_shipped_book(engine, request, whole):
+    result = verify(whole, request.getfixturevalue(f"engine_{engine}"))
+    assert not [row for row in result.rows if not row.agrees]
+    assert not result.stale
+    assert len(result.rows) > 90
