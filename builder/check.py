@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from builder.errors import TemplateError, nearest
@@ -40,7 +40,7 @@ class _Book:
     def known(self, name: str) -> bool:
         return name in self.layout.names or name.removesuffix("_column") in self.layout.names
 
-    @cache
+    @cached_property
     def used(self) -> frozenset[str]:
         """Every name that a formula or a conditional format reads."""
         names = {name.removesuffix("_column") for _, formula, _, _ in self.formulas for name in formula.names}
@@ -83,7 +83,7 @@ def legal_names(book: _Book) -> Iterator[Finding]:
 @rule
 def known_names(book: _Book) -> Iterator[Finding]:
     """Every name in a formula is defined."""
-    for where, formula, cell, _ in book.formulas:
+    for where, formula, _, _ in book.formulas:
         for name in formula.names:
             if not book.known(name) and not any(name.startswith(f"{prefix}_") for prefix in book.layout.spans):
                 yield where, f"no name '{name}' in this book{nearest(name, book.layout.names)}"
@@ -170,7 +170,7 @@ def nothing_unused(book: _Book) -> Iterator[Finding]:
     """Every quantity of a line item and every constant is read by some formula or shown on some sheet."""
     if not book.layout.all_scenarios:
         return
-    used = book.used()
+    used = book.used
     for name in [*(row.name for line in book.layout.templates.lines for row in line.rows), *book.layout.presets.constants]:
         if name not in used and not any(f"{prefix}_{name}" in used for prefix in book.layout.spans):
             yield book.layout.names[name].a1(), f"nothing reads '{name}'"

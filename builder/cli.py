@@ -13,7 +13,6 @@ from builder import __version__
 from builder.errors import SizingError, UsageError, VerifyError, nearest
 
 
-
 class _Group(click.Group):
     """A click group that turns a SizingError into its message and its exit code; no traceback reaches a user."""
 
@@ -41,7 +40,8 @@ def main() -> None:
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, help="Folder to build into (dist by default).")
 def build(books: tuple[str, ...], out: Path | None) -> None:
     """Render the presets into workbooks."""
-    from builder.book import DIST, build as build_book, write_sums
+    from builder.book import DIST, write_sums
+    from builder.book import build as build_book
 
     directory = out or DIST
     for book in _books(books):

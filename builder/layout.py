@@ -8,7 +8,8 @@ from builder import blocks
 from builder.errors import TemplateError, nearest
 from builder.formula import Formula
 from builder.grid import Area, Cell, Scope, Sheet, column_number
-from builder.template import CellSpec, Grid, Records, Row, Templates
+from builder.specs import CellSpec, Grid, Records
+from builder.template import Row, Templates
 
 
 @dataclass

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builder.errors import PresetError
+from builder.option_schema import Input
 from builder.preset_checks import problem_of
-from builder.schema import Input, Scalar
+from builder.schema import Scalar
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from builder.errors import nearest
-from builder.schema import DIMENSIONS, PROJECTIONS, CardFile, Choice, Family, Input, InputSpec, ModelPreset, OptionFile
+from builder.option_schema import Choice, Input, InputSpec, OptionFile
+from builder.schema import DIMENSIONS, PROJECTIONS, CardFile, Family, ModelPreset
 from builder.strict_yaml import Document, KeyPath
 from builder.validate import shown
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from builder import preset_checks as checks
 from builder.errors import PresetError, nearest
 from builder.measured import read_rows
-from builder.schema import (
-    CardFile, CardPreset, ChoiceList, Constant, ConstantsFile, Family, Input, InputSpec, Measured, MeasuredFile, ModelFile, ModelPreset, OptionFile, Rule,
-)
-from builder.strict_yaml import Document, load as load_yaml
+from builder.option_schema import ChoiceList, Constant, ConstantsFile, Input, InputSpec, Measured, MeasuredFile, OptionFile, Rule
+from builder.schema import CardFile, CardPreset, Family, ModelFile, ModelPreset
+from builder.strict_yaml import Document
+from builder.strict_yaml import load as load_yaml
 from builder.validate import validate
 
 ROOT = Path(__file__).resolve().parent.parent / "presets"
@@ -31,7 +31,7 @@ OPTION_FILE = re.compile(r"[a-z0-9._-]+")
 class Presets:
     """Everything under presets/, in the order in which dropdowns and tables show it.
 
-    `models` are ordered by (family, parameters, name), `cards` by (usable memory, name), `inputs` by (step, order). `families`
+    `models` are ordered by (brand, parameters, name), `cards` by (usable memory, name), `inputs` by (step, order). `families`
     and `measured` are keyed by file stem, `choices` by list name (an input's own choices by the input's), `constants` by name.
     `digest` is the SHA-256 of all files: same digest, same presets.
     """
@@ -66,7 +66,7 @@ def load(root: Path = ROOT) -> Presets:
     offered = {"model": [model.name for model in models], "card": [card.name for card in cards]}
     choices, inputs, rules = _options(folder("options"), offered)
     return Presets(
-        models=tuple(sorted(models, key=lambda model: (model.family, model.parameters.value, model.name))),
+        models=tuple(sorted(models, key=lambda model: (_brand(model.name), model.parameters.value, model.name))),
         cards=tuple(sorted(cards, key=lambda card: (card.memory.usable_mib, card.name))),
         families=families,
         inputs=inputs,
@@ -76,6 +76,11 @@ def load(root: Path = ROOT) -> Presets:
         measured={document.path.stem: _measured(document, offered, inputs) for document in folder("measured")},
         digest=digest(root, files),
     )
+
+
+def _brand(name: str) -> str:
+    """The word that a model's name starts with: `llama` of `Llama 3.2 1B`."""
+    return re.match(r"[a-z]*", name.casefold())[0]
 
 
 def digest(root: Path, files: list[Path]) -> str:

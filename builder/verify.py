@@ -10,9 +10,9 @@ from pathlib import Path
 from openpyxl.utils.datetime import to_excel
 
 from builder import presets as preset_files
-from builder.engines import Engine, ErrorValue, Session, Value, by_name
-from builder.engines import workbook_file
+from builder.engines import Engine, ErrorValue, Session, Value, by_name, workbook_file
 from builder.errors import VerifyError
+from builder.own_rows import with_own_rows
 from builder.presets import Presets
 from builder.reference import article_verdict, estimate
 
@@ -65,6 +65,7 @@ def verify(path: Path | str, engine: type[Engine] | str, presets: Presets | None
     presets = presets or preset_files.load()
     with engine.open(path) as session:
         _require_names(session, presets)
+        presets = with_own_rows(presets, session.file)
         inputs = session.evaluate({}, [spec.name for spec in presets.inputs])
         expected = estimate(presets, inputs)
         rows = compare(session.evaluate({}, names_in_both(session, expected)), expected)

@@ -3,8 +3,6 @@ import re
 import zipfile
 from functools import cache
 
-
-
 import openpyxl
 import pytest
 import yaml

@@ -11,8 +11,7 @@ import time
 import pytest
 import xlsxwriter
 
-from builder.engines import ENGINES, ErrorValue, by_name
-from builder.engines import libreoffice
+from builder.engines import ENGINES, ErrorValue, by_name, libreoffice
 from builder.errors import EngineMissing, UsageError, VerifyError
 from builder.formula import SAFE_FUNCTIONS, Call, read, walk
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from builder.errors import TemplateError, nearest
 from builder.grid import Link, Sheet
-from builder.template import CellSpec, parse
+from builder.specs import CellSpec
+from builder.template import parse
 
 # Shown in place of a figure while an input is wrong.
 NO_FIGURE = "–"

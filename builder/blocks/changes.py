@@ -8,7 +8,7 @@ from builder import __version__
 from builder.blocks.texts import place_title
 from builder.errors import TemplateError
 from builder.grid import Sheet
-from builder.template import ChangeLog
+from builder.specs import ChangeLog
 
 CHANGELOG = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
 

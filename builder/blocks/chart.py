@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from builder.grid import Chart, Series, Sheet, column_number
-from builder.template import ChartSpec
+from builder.specs import ChartSpec
 
 
 def place(layout, sheet: Sheet, spec: ChartSpec, row: int) -> int:

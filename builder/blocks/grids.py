@@ -5,7 +5,8 @@ from builder.blocks.cells import put_cell, quantity, shown
 from builder.blocks.strip import colour_verdict
 from builder.blocks.texts import place_title
 from builder.grid import Sheet, column_number
-from builder.template import Grid, Results, parse
+from builder.specs import Grid, Results
+from builder.template import parse
 
 
 def place_grid(layout, sheet: Sheet, spec: Grid, row: int) -> int:

@@ -5,7 +5,8 @@ from builder.blocks.cells import shown
 from builder.blocks.texts import place_title
 from builder.grid import Condition, Sheet, Validation
 from builder.inputs import CHOICE_KINDS, choices_name
-from builder.template import InputTable, OverrideTable, parse
+from builder.specs import InputTable, OverrideTable
+from builder.template import parse
 
 OVERRIDE = "_override"
 

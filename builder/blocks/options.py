@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from builder.blocks.texts import place_title
 from builder.grid import Sheet
-from builder.template import OptionLists
+from builder.specs import OptionLists
 from builder.units import suffix_unit
 
 

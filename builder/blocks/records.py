@@ -8,7 +8,8 @@ from typing import Any
 from builder.blocks.texts import place_title
 from builder.errors import TemplateError
 from builder.grid import Condition, Down, Scalar, Sheet, Validation
-from builder.template import RecordColumn, Records, parse
+from builder.specs import RecordColumn, Records
+from builder.template import parse
 
 
 def place(layout, sheet: Sheet, spec: Records, row: int) -> int:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from builder.blocks.cells import put_cell
 from builder.grid import Condition, Sheet, column_number
-from builder.template import Strip
+from builder.specs import Strip
 
 # Verdict text constant -> style of the cell that shows it.
 VERDICT_STYLES = {"verdict_fits": "fits", "verdict_tight": "tight", "verdict_does_not_fit": "does_not_fit", "verdict_check_inputs": "check"}

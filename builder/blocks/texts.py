@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from builder.grid import Link, Sheet
-from builder.template import Heading, Paragraphs
+from builder.specs import Heading, Paragraphs
 
 # The sheet that holds the inputs and the answer: every other sheet links back to it.
 HOME = "Sizing"

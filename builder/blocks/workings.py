@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from builder.grid import Across, Sheet
 from builder.inputs import check_rows, typed_formula, used_row
-from builder.template import Row, Scenarios, Workings, parse
+from builder.specs import Scenarios, Workings
+from builder.template import Row, parse
 
 LABEL, NAME, UNIT, USER, FORMULA, SOURCE, OTHERS = range(7)
 

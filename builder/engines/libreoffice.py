@@ -63,12 +63,13 @@ class LibreOfficeSession(TypingSession):
             start_new_session=True,
         )
         try:
-            self._ask({
+            ready = self._ask({
                 "soffice": _soffice(),
                 "workbook": str(Path(path).resolve()),
                 "folder": self._folder.name,
                 "start_limit_seconds": START_LIMIT_SECONDS,
             })
+            self.load_seconds: float = ready["load_seconds"]  # to load and recalculate, LibreOffice already running
         except BaseException:
             self.close()
             raise

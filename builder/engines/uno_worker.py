@@ -3,7 +3,7 @@
 One JSON value per line on standard input and output: first the settings, then one request per scenario. It must lead a process group of
 its own, which LibreOffice joins.
 
-    settings  {"soffice": program, "workbook": path, "folder": an empty folder, "start_limit_seconds": number}  -> {"ready": true}
+    settings  {"soffice": program, "workbook": path, "folder": an empty folder, "start_limit_seconds": number}  -> {"load_seconds": number}
     request   {"type": [[[sheet, row, column], value], ...], "read": [[sheet, row, column], ...]}                -> {"values": [...]}
 
 Rows and columns count from 1. An error is {"error": "#N/A"}. When anything fails the answer is {"failure": text}. LibreOffice ends when
@@ -46,8 +46,10 @@ def main():
     try:
         with office(settings["soffice"], folder, settings["start_limit_seconds"]) as desktop:
             # A copy: LibreOffice leaves a lock file beside what it opens.
-            sheets = Sheets(open_workbook(desktop, shutil.copy(settings["workbook"], folder)))
-            answer({"ready": True})
+            copy = shutil.copy(settings["workbook"], folder)
+            start = time.monotonic()
+            sheets = Sheets(open_workbook(desktop, copy))
+            answer({"load_seconds": time.monotonic() - start})
             for line in sys.stdin:
                 request = json.loads(line)
                 answer({"values": values_after(sheets, request["type"], request["read"])})

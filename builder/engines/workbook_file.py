@@ -27,10 +27,11 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkbookFile:
-    """Names of single cells (workbook scope), the constants, and the places of formulas."""
+    """Names of single cells and of columns of cells (workbook scope), the constants, and the places of formulas."""
 
     path: Path
     names: dict[str, Cell]
+    columns: dict[str, tuple[Cell, ...]]
     constants: dict[Cell, object]
     formulas: frozenset[Cell]
 
@@ -71,7 +72,9 @@ def read(path: Path | str) -> WorkbookFile:
                     formulas.add(place)
                 else:
                     constants[place] = cell.value
-    return WorkbookFile(Path(path), dict(_named_cells(book)), constants, frozenset(formulas))
+    areas = dict(_named_areas(book))
+    names = {name: cells[0] for name, cells in areas.items() if len(cells) == 1}
+    return WorkbookFile(Path(path), names, areas, constants, frozenset(formulas))
 
 
 def load(path: Path | str, cached_values: bool) -> openpyxl.Workbook:
@@ -85,12 +88,12 @@ def load(path: Path | str, cached_values: bool) -> openpyxl.Workbook:
         raise UsageError(f"{path}: cannot be read as an .xlsx workbook ({error})") from None
 
 
-def _named_cells(book: openpyxl.Workbook):
+def _named_areas(book: openpyxl.Workbook):
+    """(name, cells from top to bottom) of every name of a cell or of a part of a column."""
     for name, defined in book.defined_names.items():
         destinations = list(defined.destinations)
-        if len(destinations) == 1:
+        if len(destinations) == 1 and destinations[0][0] in book.sheetnames:
             sheet, reference = destinations[0]
-            reference = reference.replace("$", "")
-            if sheet in book.sheetnames and ":" not in reference:
-                column, row = openpyxl.utils.cell.coordinate_from_string(reference)
-                yield name, Cell(sheet, row, openpyxl.utils.column_index_from_string(column))
+            first_column, first_row, last_column, last_row = openpyxl.utils.range_boundaries(reference)
+            if first_column == last_column:
+                yield name, tuple(Cell(sheet, row, first_column) for row in range(first_row, last_row + 1))

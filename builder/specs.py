@@ -1,0 +1,207 @@
+"""What template files may hold: one pydantic model per kind of file and per kind of block."""
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from builder.schema import Spec
+
+
+class RowSpec(Spec):
+    name: str
+    label: str
+    unit: str
+    formula: str
+    help: str = ""
+    source: str = ""
+
+
+class LineSpec(Spec):
+    """One line item: templates/lines/<line>.yaml."""
+
+    books: list[str]
+    title: str
+    order: int
+    source: str
+    help: str = ""
+    rows: list[RowSpec]
+
+
+class CellSpec(Spec):
+    """A cell of a grid: a text, a help text, a formula in names with its unit, or a quantity shown while the inputs are valid."""
+
+    text: str | None = None
+    help: str | None = None
+    show: str | None = None
+    formula: str | None = None
+    unit: str = "text"
+    style: str | None = None
+    name: str | None = None
+    link: str | None = None
+
+
+class Heading(Spec):
+    kind: Literal["heading"]
+    title: str
+    text: str = ""
+
+
+class Paragraphs(Spec):
+    kind: Literal["paragraphs"]
+    style: str = "text"
+    lines: list[str]
+
+
+class Strip(Spec):
+    """The answer: labels over values, in the first rows of the sheet, which stay on screen."""
+
+    kind: Literal["strip"]
+    values: dict[str, CellSpec]  # column letter -> value; `text` is its label
+    message: CellSpec  # below the values, over the width of the strip
+    checks: CellSpec  # at the right end of the title
+    verdict: str
+
+
+class InputTable(Spec):
+    kind: Literal["inputs"]
+    step: int
+    title: str
+    text: str = ""
+
+
+class OverrideTable(Spec):
+    """Preset, override and used side by side for every input `<name>_override`."""
+
+    kind: Literal["overrides"]
+    title: str
+    text: str = ""
+
+
+class Grid(Spec):
+    """A small table written out cell by cell."""
+
+    kind: Literal["grid"]
+    id: str | None = None
+    new_page: bool = False  # in print
+    title: str = ""
+    text: str = ""
+    headings: list[str] = Field(default_factory=list)
+    column: str = "B"
+    rows: list[list[str | CellSpec]]
+    names: dict[str, str] = Field(default_factory=dict)  # column letter -> name of the range below its heading
+
+
+class Results(Spec):
+    """Quantities of the user's job, one a row: label, value, unit, name, help, all from the Workings."""
+
+    kind: Literal["results"]
+    title: str
+    text: str = ""
+    rows: list[str]
+    emphasis: list[str] = Field(default_factory=list)
+
+
+class RecordColumn(Spec):
+    """A column of a table of presets: a field of the record, or a formula over the columns of its row."""
+
+    name: str | None = None
+    heading: str
+    unit: str
+    field: str | None = None
+    formula: str | None = None
+    style: str | None = None
+    own: Literal["text", "whole", "number", "yes_no", "family"] | None = None  # what the user's own rows take
+    cell_name: str | None = None  # a name for each cell, such as "{name}_default"
+
+
+class Records(Spec):
+    """A table with one row per preset and free rows for the user's own."""
+
+    kind: Literal["records"]
+    title: str = ""
+    text: str = ""
+    source: str
+    free_rows: int = 0
+    columns: list[RecordColumn]
+
+
+class OptionLists(Spec):
+    """One table per choice list, its properties as columns."""
+
+    kind: Literal["options"]
+    title: str
+    text: str = ""
+
+
+class Scenarios(Spec):
+    title: str
+    source: str  # `inputs`, or the source of a records block whose rows are scenarios
+    prefix: str | None = None  # names <prefix>_<quantity> span these scenarios
+
+
+class Workings(Spec):
+    kind: Literal["workings"]
+    scenarios: list[Scenarios]
+
+
+class ChangeLog(Spec):
+    kind: Literal["changes"]
+    title: str
+
+
+class SeriesSpec(Spec):
+    title: str
+    values: str
+    categories: str | None = None
+    look: dict[str, Any] = Field(default_factory=dict)
+
+
+class ChartSpec(Spec):
+    kind: Literal["chart"]
+    type: Literal["stacked_bar", "scatter"]
+    title: str
+    description: str  # alt text
+    grid: str | None = None  # every row of this grid is a series ...
+    series: list[SeriesSpec] = Field(default_factory=list)  # ... or each is written out
+    x_title: str = ""
+    y_title: str = ""
+    rows: int = 18
+    column: str = "B"
+
+
+Block = Annotated[
+    Heading | Paragraphs | Strip | InputTable | OverrideTable | Grid | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
+    Field(discriminator="kind"),
+]
+
+
+class SheetSpec(Spec):
+    """One sheet: templates/sheets/<nn>_<sheet>.yaml."""
+
+    books: list[str]
+    name: str
+    tab: str = "neutral"
+    columns: dict[str, float]
+    freeze: tuple[int, int] = Field(default=(0, 0), strict=False)
+    repeat_rows: int = 0
+    print_to: str | None = None  # last column that is printed, where all of them would be too small to read
+    all_scenarios: bool = False  # left out of the one-column render
+    blocks: list[Block]
+
+
+class BookSpec(Spec):
+    """One book: templates/books/<book>.yaml."""
+
+    file: str
+    title: str
+    subject: str
+    keywords: str
+    comments: str
+
+
+class Theme(Spec):
+    colours: dict[str, str]
+    base: dict[str, Any]
+    styles: dict[str, dict[str, Any]]
+    chart_series: list[dict[str, Any]]

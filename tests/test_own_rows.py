@@ -1,0 +1,59 @@
+"""`verify` knows the models and cards that a user typed into the free rows of a workbook."""
+from __future__ import annotations
+
+import openpyxl
+import pytest
+
+from builder.book import build
+from builder.presets import load
+from builder.verify import verify
+
+MODEL = {"model_name": "My model", "model_family": "Mistral", "model_hidden_size": 1024, "model_layers": 10, "model_heads": 16, "model_kv_heads": 4,
+         "model_head_dim": 80, "model_feed_forward": 3000, "model_vocabulary": 50_000, "model_parameters": 175_000_000,
+         "model_tied_embeddings": "Yes", "model_qkv_bias": "No", "model_o_bias": "No", "model_mlp_bias": "Yes"}
+CARD = {"card_name": "My card", "card_memory_mib": 20_000.5, "card_context_mib": 300}
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """Saves the book with a model and a card in the first free rows, both chosen, as a spreadsheet program would."""
+
+    def save(model, card):
+        path = build("finetune", tmp_path, all_scenarios=False).path
+        book = openpyxl.load_workbook(path)
+        for row, count in ((model, len(load().models)), (card, len(load().cards))):
+            for name, value in row.items():
+                sheet, area = next(book.defined_names[name].destinations)
+                book[sheet][area][count][0].value = value
+        for name, value in (("base_model", model["model_name"]), ("gpu_card", card["card_name"])):
+            sheet, cell = next(book.defined_names[name].destinations)
+            book[sheet][cell].value = value
+        book.save(path)
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("engine", ["formualizer", "libreoffice"])
+def test_complete_rows_are_used_by_both(typed, engine, request):
+    result = verify(typed(MODEL, CARD), request.getfixturevalue(f"engine_{engine}"))
+    values = {row.name: row.book for row in result.rows}
+    assert [row for row in result.rows if not row.agrees] == []
+    assert values["gpu_capacity_gb"] == pytest.approx(20_000.5 * 2**20 / 1e9) and values["trainable_parameters"] == 1_549_440
+
+
+@pytest.mark.parametrize("change", [{"model_heads": 15}, {"model_layers": 1.5}, {"model_family": "Nobody"}, {"model_o_bias": "Maybe"},
+                                    {"model_vocabulary": None}, {"model_name": "My*model"}, {"model_name": "Llama 2 7b"}])
+def test_incomplete_rows_are_refused_by_both(typed, change):
+    result = verify(typed(MODEL | change, CARD), "formualizer")
+    values = {row.name: row.book for row in result.rows}
+    assert values["article_fit_verdict"] == "CHECK INPUTS" and "(base_model)" in values["input_message"]
+    assert [row for row in result.rows if not row.agrees] == []
+
+
+@pytest.mark.parametrize("change", [{"card_memory_mib": None}, {"card_memory_mib": "24 GB"}, {"card_context_mib": 0}, {"card_name": "l4"}])
+def test_incomplete_cards_are_refused_by_both(typed, change):
+    result = verify(typed(MODEL, CARD | change), "formualizer")
+    values = {row.name: row.book for row in result.rows}
+    assert values["article_fit_verdict"] == "CHECK INPUTS" and "(gpu_card)" in values["input_message"]
+    assert [row for row in result.rows if not row.agrees] == []
