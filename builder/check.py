@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from builder.errors import TemplateError, nearest
 from builder.formula import MAX_LENGTH, MAX_NESTING, SAFE_FUNCTIONS, Call, Formula, FormulaSyntaxError, Number, nesting, walk
 from builder.grid import Cell
+from builder.specs import Grid
 from builder.units import ANY, UnitMismatch, describe, dimension, suffix_unit
 
 # FAST 3.03 and 3.06: a formula should be read at a glance, and IF should not nest.
@@ -184,6 +185,18 @@ def prompts_fit(book: _Book) -> Iterator[Finding]:
             for text, limit in ((item.title, PROMPT_TITLE), (item.prompt, PROMPT), (item.error, PROMPT)):
                 if len(text) > limit:
                     yield f"sheet {sheet.name}, row {item.row + 1}", f"{len(text)} characters, more than {limit}: '{text[:40]}...'"
+
+
+@rule
+def even_grids(book: _Book) -> Iterator[Finding]:
+    """Every row of a grid has as many cells as its headings, or as its first row; an unquoted comma makes one more."""
+    for sheet in book.layout.templates.sheets:
+        for block in sheet.blocks:
+            if isinstance(block, Grid):
+                expected = len(block.headings or block.rows[0])
+                for cells in block.rows:
+                    if len(cells) != expected:
+                        yield f"sheet {sheet.name}, grid '{block.title}'", f"{len(cells)} cells, not {expected}, in the row that starts with {cells[0]!r}"
 
 
 @rule

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
+from builder.blocks.strip import colour_verdict
 from builder.blocks.texts import place_title
 from builder.errors import TemplateError
 from builder.grid import Condition, Down, Scalar, Sheet, Validation
@@ -21,7 +22,8 @@ def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
     for index, column in enumerate(spec.columns):
         sheet.put(row, index, column.heading, "heading")
         sheet.grow(row, column.heading, index)
-        sheet.put(row + 1, index, column.name, "name")
+        sheet.put(row + 1, index, column.name, "name_heading")
+        sheet.grow(row + 1, column.name or "", index, 13)  # a wide font
         if column.name:
             layout.define(column.name, sheet.area(first, index, last), column.unit, f"sheet {sheet.name}")
         _fill(layout, sheet, spec, column, index, records, first, scope)
@@ -44,7 +46,7 @@ def source_records(presets, source: str) -> Sequence[Any]:
 def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int, records: Sequence[Any], first: int, scope: Down) -> None:
     where = f"sheet {sheet.name}, column '{column.heading}'"
     formula = parse(column.formula, where) if column.formula else None
-    style = column.style or "record"
+    style = column.style or ("record" if column.unit == "text" else "value")
     for offset in range(len(records) + spec.free_rows):
         row, free = first + offset, offset >= len(records)
         if formula is not None:
@@ -61,6 +63,8 @@ def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int,
             if column.cell_name:
                 name = column.cell_name.format(name=get(records[offset], "name"))
                 layout.define(name, sheet.area(row, index), get(records[offset], "unit") if column.unit == "number" else column.unit, where)
+    if column.name and column.name.endswith("_verdict"):
+        colour_verdict(sheet, first, index, first + len(records) - 1)
     if spec.free_rows and column.own:
         for row in range(first + len(records), first + len(records) + spec.free_rows):
             _validate_own(sheet, column, row, index)

@@ -38,7 +38,7 @@ def place(layout, sheet: Sheet, spec: Workings, row: int) -> int:
     """Headings, then every section; scenario columns after the user's."""
     scenarios = _columns(layout, spec.scenarios if layout.all_scenarios else spec.scenarios[:1])
     for column, heading in ((LABEL, "Quantity"), (NAME, "Name"), (UNIT, "Unit"), (FORMULA, "Formula, in names"), (SOURCE, "Source")):
-        sheet.put(row, column, heading, "heading")
+        sheet.put(row, column, heading, "text_heading" if column == FORMULA else "heading")
     for column, title, _, _ in scenarios:
         sheet.put(row, column, title, "number_heading")
         sheet.widths.setdefault(column, 18)
