@@ -137,14 +137,14 @@ def _books(books: tuple[str, ...]) -> list[str]:
 
 
 def _print(found: dict[str, object]) -> None:
-    """The public outputs as a table."""
-    table = Table(box=None, show_header=False)
-    for name, value in found.items():
-        if name.endswith(("_gb", "_verdict", "_moment", "_utilization", "_message")) or name == "trainable_parameters":
-            if "_at_peak_" in name or "_preset_" in name:
-                continue
-            shown = "" if value is None else f"{value:,.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
-            table.add_row(name, shown)
+    """The public outputs as a table; `-` where a figure is withheld."""
+    from builder.reference import PUBLIC_OUTPUTS
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name in PUBLIC_OUTPUTS:
+        value = found[name]
+        shown = "-" if value is None else f"{value:,.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+        table.add_row(name, shown)
     Console(highlight=False).print(table)
 
 

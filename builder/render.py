@@ -9,6 +9,7 @@ import xlsxwriter
 
 from builder import __version__
 from builder.blocks.changes import read_changes
+from builder.blocks.texts import HOME
 from builder.formula import Formula
 from builder.grid import Area, Cell, Chart, Series, Sheet
 from builder.layout import Layout
@@ -101,7 +102,7 @@ class _Renderer:
             worksheet.repeat_rows(0, sheet.repeat_rows - 1)
         worksheet.set_footer(f"&L{self.layout.templates.book.title.replace('&', '&&')}, version {__version__}&C&A&RPage &P of &N")
         worksheet.protect("", PROTECTION)
-        if sheet.name == "Sizing":
+        if sheet.name == HOME:
             first = min((item.row, item.column) for item in sheet.validations)
             worksheet.set_selection(*first, *first)
 

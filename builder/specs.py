@@ -112,6 +112,7 @@ class RecordColumn(Spec):
     formula: str | None = None
     style: str | None = None
     own: Literal["text", "whole", "number", "yes_no", "family"] | None = None  # what the user's own rows take
+    warns: bool = False  # any text in this column says that something is wrong
     cell_name: str | None = None  # a name for each cell, such as "{name}_default"
 
 

@@ -6,9 +6,9 @@ import pytest
 from builder.book import DIST, build, checked_layout
 from builder.formula import Formula
 from builder.presets import load
-from builder.reference import estimate, quantity_names
+from builder.reference import PUBLIC_OUTPUTS, estimate, quantity_names
 from builder.template import ROOT, load_templates
-from builder.verify import PUBLIC_OUTPUTS, compare, names_in_both, verify
+from builder.verify import compare, names_in_both, verify
 from tests.scenarios import bad_inputs, scenarios, takes_for_number
 
 BOOK = "finetune"

@@ -68,7 +68,7 @@ def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int,
     if spec.free_rows and column.own:
         for row in range(first + len(records), first + len(records) + spec.free_rows):
             _validate_own(sheet, column, row, index)
-    if spec.free_rows and column.name and column.name.endswith("_problem") and column.heading.startswith("What"):
+    if column.warns:
         area = sheet.area(first, index, first + len(records) + spec.free_rows - 1)
         cell = sheet.area(first, index).a1(with_sheet=False).replace("$", "")
         sheet.conditions.append(Condition(area, f'LEN({cell})>0', "wrong"))

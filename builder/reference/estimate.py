@@ -28,6 +28,10 @@ from builder.reference.inputs import Refusal
 from builder.reference.job import Job
 
 
+PUBLIC_OUTPUTS = ("trainable_parameters", *article_verdict.OUTPUTS, "gpu_capacity_gb", "input_message")
+"""Every output that users rely on, in the order in which the command line prints them."""
+
+
 def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
     """Every quantity by public name, of the job that `typed` describes.
 
