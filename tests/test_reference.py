@@ -43,7 +43,7 @@ PUBLIC = [f"{item}_gb" for item in ITEMS] + (
 ).split()
 OTHERS = (
     "q_width kv_width parameters_from_shape adapter_width_per_layer adapter_layers trainable_parameters tokens_per_step "
-    "gpu_capacity_preset_gb gpu_capacity_gb card_usable_gib article_covered article_compute_bytes article_autocast "
+    "gpu_capacity_preset_gb gpu_capacity_gb gpu_capacity_gib input_notes article_covered article_compute_bytes article_autocast "
     "article_base_bytes_per_parameter article_stream_elements article_feed_forward_elements article_logit_elements "
     "article_segment_bytes article_layer_bytes article_dropout_mask_bytes article_once_per_model_bytes "
     "article_boundary_bytes article_activations_kept_bytes article_activations_checkpointed_bytes "
@@ -289,7 +289,7 @@ def test_capacity_is_the_cards_or_the_users():
     card = next(card for card in PRESETS.cards if card.name == "H100 SXM 80GB")
     result = job()
     assert result["gpu_capacity_gb"] == result["gpu_capacity_preset_gb"] == card.memory.usable_mib * 2**20 / 1e9
-    assert result["card_usable_gib"] == card.memory.usable_mib / 1024
+    assert result["gpu_capacity_gib"] == pytest.approx(card.memory.usable_mib / 1024, rel=1e-12)
     total = result["article_total_gb"]
     assert job(gpu_capacity_override_gb=total)["article_fit_verdict"] == FITS, "a total equal to the capacity fits"
     assert job(gpu_capacity_override_gb=total - 1e-6)["article_fit_verdict"] == DOES_NOT_FIT
@@ -341,7 +341,17 @@ def test_outside_its_scope_the_article_gives_no_number(choices):
     ids=str,
 )
 def test_what_the_article_does_not_know_changes_nothing(choices):
-    assert job(**choices) == job()
+    notes = {"input_notes": job(**choices)["input_notes"]}
+    assert job(**choices) == job() | notes
+
+
+def test_inputs_without_effect_are_noted():
+    assert job()["input_notes"] == job(base_storage="NF4", kbit_preparation="Yes")["input_notes"] == ""
+    assert "k-bit preparation has no effect" in job(kbit_preparation="Yes")["input_notes"]
+    assert "parameters_override" in job(layers_override=11)["input_notes"]
+    assert job(layers_override=11, parameters_override=615_561_216)["input_notes"] == ""
+    assert "target switches have no effect" in job(target_q="Yes")["input_notes"]
+    assert job(target_q="Yes", lora_targets="Custom")["input_notes"] == ""
 
 
 def test_every_offered_choice_is_known_to_the_reference():

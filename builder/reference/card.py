@@ -19,10 +19,11 @@ def capacity_gb(usable_mib: float, bytes_per_gb: float) -> float:
 
 
 def quantities(usable_mib: float, override_gb: float | None, bytes_per_gb: float) -> dict[str, float]:
-    """`gpu_capacity_preset_gb`, `gpu_capacity_gb` (the override if there is one) and `card_usable_gib` (of the preset)."""
+    """`gpu_capacity_preset_gb`, `gpu_capacity_gb` (the override if there is one) and `gpu_capacity_gib` (the same in GiB)."""
     preset = capacity_gb(usable_mib, bytes_per_gb)
+    used = preset if override_gb is None else override_gb
     return {
         "gpu_capacity_preset_gb": preset,
-        "gpu_capacity_gb": preset if override_gb is None else override_gb,
-        "card_usable_gib": usable_mib / MIB_PER_GIB,
+        "gpu_capacity_gb": used,
+        "gpu_capacity_gib": used * bytes_per_gb / BYTES_PER_MIB / MIB_PER_GIB,
     }

@@ -20,6 +20,7 @@ from builder.reference import (
     article_total,
     article_verdict,
     card,
+    input_notes,
     inputs,
     parameter_count,
     shape,
@@ -72,9 +73,19 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
         attention_kernel=job.attention_kernel,
         loss_kernel=job.loss_kernel,
     )
+    used = shape.quantities(preset, job.shape, job.model.parameters.value, job.parameters_override)
+    counted = parameter_count.quantities(job.shape, job.model.shape, job.family)
     return {
-        **shape.quantities(preset, job.shape, job.model.parameters.value, job.parameters_override),
-        **parameter_count.quantities(job.shape, job.model.shape, job.family),
+        **used,
+        **counted,
+        "input_notes": input_notes.notes(
+            kbit_preparation=job.kbit_preparation,
+            base_storage=job.base_storage,
+            parameters_differ=used["parameters"] != counted["parameters_from_shape"],
+            lora_targets=job.lora_targets,
+            switched_on=job.switched_on,
+            texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets")},
+        ),
         **adapters.quantities(
             job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers
         ),

@@ -24,6 +24,7 @@ class Job:
     shape: Shape
     parameters_override: int | None
     base_storage: str
+    kbit_preparation: str
     lora_rank: int
     lora_targets: str
     switched_on: Mapping[str, bool]
@@ -51,6 +52,7 @@ def job_of(values: Mapping[str, object], model: object, family: object, card: ob
         shape=shapes.used(model.shape, overrides),
         parameters_override=values["parameters_override"],
         base_storage=values["base_storage"],
+        kbit_preparation=values["kbit_preparation"],
         lora_rank=values["lora_rank"],
         lora_targets=values["lora_targets"],
         switched_on={switch: values[f"target_{switch}"] == "Yes" for switch in PROJECTIONS},

@@ -1,0 +1,26 @@
+"""Notes on valid inputs that have no effect, or that no longer go together.
+
+    k-bit preparation acts on INT8 and NF4 bases only
+    a shape override does not change the parameter count
+    the seven target switches count only under Custom
+
+Source: this project's public interface; the texts are constants of the presets.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+QUANTISED = {"INT8", "NF4", "NF4 double-quantised"}
+
+
+def notes(
+    *, kbit_preparation: str, base_storage: str, parameters_differ: bool, lora_targets: str, switched_on: Mapping[str, bool], texts: Mapping[str, str]
+) -> str:
+    """The notes that apply, one after the other; an empty text where none does."""
+    applying = {
+        "note_kbit": kbit_preparation == "Yes" and base_storage not in QUANTISED,
+        "note_shape": parameters_differ,
+        "note_targets": lora_targets != "Custom" and any(switched_on.values()),
+    }
+    return "".join(f" {texts[name]}" for name, applies in applying.items() if applies)
