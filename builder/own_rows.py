@@ -55,7 +55,7 @@ def _card(row: Mapping[str, object]) -> list[CardPreset]:
     usable, context = row["memory_mib"], row["context_mib"]
     if not all(isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 for value in (usable, context)):
         return []
-    memory = Memory.model_construct(usable_mib=usable, **OWN)
+    memory = Memory.model_construct(usable_mib=usable, estimate=row["estimate"] == "Yes", **OWN)
     return [CardPreset.model_construct(name=row["name"], slug="", memory=memory, context=Context.model_construct(mib=context, **OWN), notes=None)]
 
 

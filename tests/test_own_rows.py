@@ -11,7 +11,7 @@ from builder.verify import verify
 MODEL = {"model_name": "My model", "model_family": "Mistral", "model_hidden_size": 1024, "model_layers": 10, "model_heads": 16, "model_kv_heads": 4,
          "model_head_dim": 80, "model_feed_forward": 3000, "model_vocabulary": 50_000, "model_parameters": 175_000_000,
          "model_tied_embeddings": "Yes", "model_qkv_bias": "No", "model_o_bias": "No", "model_mlp_bias": "Yes"}
-CARD = {"card_name": "My card", "card_memory_mib": 20_000.5, "card_context_mib": 300}
+CARD = {"card_name": "My card", "card_memory_mib": 20_000.5, "card_context_mib": 300, "card_estimate": "Yes"}
 
 
 @pytest.fixture

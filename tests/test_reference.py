@@ -354,6 +354,11 @@ def test_inputs_without_effect_are_noted():
     assert job(target_q="Yes", lora_targets="Custom")["input_notes"] == ""
 
 
+def test_a_capacity_that_is_an_estimate_is_noted():
+    assert "is an estimate" in job(gpu_card="GeForce RTX 3080")["input_notes"]
+    assert job(gpu_card="GeForce RTX 3080", gpu_capacity_override_gb=10)["input_notes"] == ""
+
+
 def test_every_offered_choice_is_known_to_the_reference():
     for spec in PRESETS.inputs:
         for choice in spec.choices or ():

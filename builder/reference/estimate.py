@@ -84,7 +84,8 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
             parameters_differ=used["parameters"] != counted["parameters_from_shape"],
             lora_targets=job.lora_targets,
             switched_on=job.switched_on,
-            texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets")},
+            capacity_estimated=job.card.memory.estimate and job.gpu_capacity_override_gb is None,
+            texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets", "note_estimate")},
         ),
         **adapters.quantities(
             job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers

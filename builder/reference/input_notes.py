@@ -1,8 +1,9 @@
-"""Notes on valid inputs that have no effect, or that no longer go together.
+"""Notes on valid inputs: without effect, no longer going together, or resting on an estimate.
 
     k-bit preparation acts on INT8 and NF4 bases only
     a shape override does not change the parameter count
     the seven target switches count only under Custom
+    the capacity of some cards is an estimate, which an override replaces
 
 Source: this project's public interface; the texts are constants of the presets.
 """
@@ -15,12 +16,14 @@ QUANTISED = {"INT8", "NF4", "NF4 double-quantised"}
 
 
 def notes(
-    *, kbit_preparation: str, base_storage: str, parameters_differ: bool, lora_targets: str, switched_on: Mapping[str, bool], texts: Mapping[str, str]
+    *, kbit_preparation: str, base_storage: str, parameters_differ: bool, lora_targets: str, switched_on: Mapping[str, bool],
+    capacity_estimated: bool, texts: Mapping[str, str]
 ) -> str:
     """The notes that apply, one after the other; an empty text where none does."""
     applying = {
         "note_kbit": kbit_preparation == "Yes" and base_storage not in QUANTISED,
         "note_shape": parameters_differ,
         "note_targets": lora_targets != "Custom" and any(switched_on.values()),
+        "note_estimate": capacity_estimated,
     }
     return "".join(f" {texts[name]}" for name, applies in applying.items() if applies)
