@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from builder import __version__
-from builder.blocks.texts import place_title
+from builder.blocks.texts import place_headings, place_title
 from builder.errors import TemplateError
 from builder.grid import Sheet
 from builder.specs import ChangeLog
@@ -37,8 +37,7 @@ def place(layout, sheet: Sheet, spec: ChangeLog, row: int) -> int:
         sheet.put(row, column + 1, value, "text_value", "date" if isinstance(value, date) else None)
         row += 1
     row = place_title(sheet, row + 1, spec.title)
-    for offset, heading in enumerate(("Version", "Date", "What changed")):
-        sheet.put(row, column + offset, heading, "heading")
+    place_headings(sheet, row, column, ("Version", "Date", "What changed"))
     for version, day, sentences in releases:
         for sentence in sentences:
             row += 1

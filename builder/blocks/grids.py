@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from builder.blocks.cells import put_cell, quantity, shown
 from builder.blocks.strip import colour_verdict
-from builder.blocks.texts import place_title
+from builder.blocks.texts import place_headings, place_title
 from builder.grid import Sheet, column_number
 from builder.specs import Grid, Results
 from builder.template import parse
@@ -15,9 +15,7 @@ def place_grid(layout, sheet: Sheet, spec: Grid, row: int) -> int:
         sheet.page_breaks.append(row)
     row = place_title(sheet, row, spec.title, spec.text)
     start = column_number(spec.column)
-    for offset, heading in enumerate(spec.headings):
-        sheet.put(row, start + offset, heading, "heading")
-        sheet.grow(row, heading, start + offset)
+    place_headings(sheet, row, start, spec.headings, _number_columns(spec))
     row += bool(spec.headings)
     first = row
     for cells in spec.rows:
@@ -35,6 +33,12 @@ def place_grid(layout, sheet: Sheet, spec: Grid, row: int) -> int:
     return row + 1
 
 
+def _number_columns(spec: Grid) -> set[int]:
+    """Columns, counted from the first, that show results."""
+    cells = [(offset, cell) for row in spec.rows for offset, cell in enumerate(row) if not isinstance(cell, str)]
+    return {offset for offset, cell in cells if cell.show or (cell.formula and cell.style != "text_value")}
+
+
 def _needs_scenarios(layout, sheet: Sheet, cells) -> bool:
     """Whether a row shows something of a sheet that the one-column render leaves out."""
     formulas = [parse(cell.formula, f"sheet {sheet.name}") for cell in cells if not isinstance(cell, str) and cell.formula]
@@ -45,8 +49,7 @@ def place_results(layout, sheet: Sheet, spec: Results, row: int) -> int:
     """Label, value, unit, name and help of quantities of the user's job."""
     row = place_title(sheet, row, spec.title, spec.text)
     start = sheet.first_column
-    for offset, heading in enumerate(("Quantity", "Value", "Unit", "Name", "What it is")):
-        sheet.put(row, start + offset, heading, "heading")
+    place_headings(sheet, row, start, ("Quantity", "Value", "Unit", "Name", "What it is"), {1})
     for name in spec.rows:
         row += 1
         where = f"sheet {sheet.name}, row {row + 1}"

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from builder.blocks.cells import shown
-from builder.blocks.texts import place_title
+from builder.blocks.texts import place_headings, place_title
 from builder.grid import Condition, Sheet, Validation
 from builder.inputs import CHOICE_KINDS, choices_name
 from builder.specs import InputTable, OverrideTable
@@ -15,8 +15,7 @@ def place_inputs(layout, sheet: Sheet, spec: InputTable, row: int) -> int:
     """Label, cell, unit, name and help of every input of one step, overrides of the preset left aside."""
     row = place_title(sheet, row, spec.title, spec.text)
     start = sheet.first_column
-    for offset, heading in enumerate(("Input", "Yours", "Unit", "Name", "What it is")):
-        sheet.put(row, start + offset, heading, "heading")
+    place_headings(sheet, row, start, ("Input", "Yours", "Unit", "Name", "What it is"), {1})
     for item in layout.presets.inputs:
         if item.step == spec.step and not item.name.endswith(OVERRIDE):
             row += 1
@@ -33,8 +32,7 @@ def place_overrides(layout, sheet: Sheet, spec: OverrideTable, row: int) -> int:
     """Preset, override and used, side by side."""
     row = place_title(sheet, row, spec.title, spec.text)
     start = sheet.first_column
-    for offset, heading in enumerate(("Quantity", "Preset", "Override", "Used", "Name of the override, and what it is")):
-        sheet.put(row, start + offset, heading, "heading")
+    place_headings(sheet, row, start, ("Quantity", "Preset", "Override", "Used", "Name of the override, and what it is"), {1, 2, 3})
     for item in layout.presets.inputs:
         if item.name.endswith(OVERRIDE):
             row += 1

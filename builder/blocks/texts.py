@@ -1,6 +1,8 @@
 """Headings and paragraphs."""
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+
 from builder.grid import Link, Sheet
 from builder.specs import Heading, Paragraphs
 
@@ -25,6 +27,14 @@ def place_paragraphs(layout, sheet: Sheet, spec: Paragraphs, row: int) -> int:
         sheet.grow(row, line, sheet.first_column)
         row += 1
     return row + 1
+
+
+def place_headings(sheet: Sheet, row: int, column: int, headings: Sequence[str], numbers: Container[int] = ()) -> None:
+    """Column headings; over the columns of `numbers`, counted from the first, they stand right, as the numbers do."""
+    for offset, heading in enumerate(headings):
+        after_number = offset - 1 in numbers
+        sheet.put(row, column + offset, heading, "number_heading" if offset in numbers else "text_heading" if after_number else "heading")
+        sheet.grow(row, heading, column + offset)
 
 
 def place_title(sheet: Sheet, row: int, title: str, text: str = "") -> int:
