@@ -172,9 +172,11 @@ def nothing_unused(book: _Book) -> Iterator[Finding]:
     if not book.layout.all_scenarios:
         return
     used = book.used
-    for name in [*(row.name for line in book.layout.templates.lines for row in line.rows), *book.layout.presets.constants]:
+    places = {row.name: row.where for line in book.layout.templates.lines for row in line.rows}
+    places |= dict.fromkeys(book.layout.presets.constants, "presets/constants.yaml")
+    for name, where in places.items():
         if name not in used and not any(f"{prefix}_{name}" in used for prefix in book.layout.spans):
-            yield book.layout.names[name].a1(), f"nothing reads '{name}'"
+            yield where, f"nothing reads '{name}'"
 
 
 @rule

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from builder import __version__
-from builder.errors import SizingError, UsageError, VerifyError, nearest
+from builder.errors import SizingError, UsageError, VerifyError, nearest, place
 
 
 class _Group(click.Group):
@@ -27,6 +27,10 @@ class _Group(click.Group):
         if args and args[0] not in self.commands:
             raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], self.commands)}")
         return super().resolve_command(context, args)
+
+
+# sysexits' EX_USAGE, as our own UsageError has it: click's 2 is that of a wrong preset.
+click.UsageError.exit_code = UsageError.exit_code
 
 
 @click.group(cls=_Group)
@@ -47,8 +51,8 @@ def build(books: tuple[str, ...], out: Path | None) -> None:
     for book in _books(books):
         with _progress(f"building {book}"):
             built = build_book(book, directory)
-        click.echo(f"{built.path}  {built.path.stat().st_size / 1000:,.0f} kB, {built.cells:,} cells, {built.formulas:,} formulas")
-    click.echo(f"{write_sums(directory)}")
+        click.echo(f"{place(built.path)}  {built.path.stat().st_size / 1000:,.0f} kB, {built.cells:,} cells, {built.formulas:,} formulas")
+    click.echo(place(write_sums(directory)))
 
 
 @main.command()
@@ -141,7 +145,9 @@ def _print(found: dict[str, object]) -> None:
     from builder.reference import PUBLIC_OUTPUTS
 
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name in PUBLIC_OUTPUTS:
+    for name in (*PUBLIC_OUTPUTS[:-1], "input_notes"):  # the message of a wrong input is the error that follows
+        if name == "input_notes" and not found[name]:
+            continue
         value = found[name]
         shown = "-" if value is None else f"{value:,.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
         table.add_row(name, shown)

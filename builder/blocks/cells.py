@@ -29,7 +29,7 @@ def put_cell(layout, sheet: Sheet, row: int, column: int, spec: str | CellSpec, 
     where = f"sheet {sheet.name}, row {row + 1}"
     unit = spec.unit
     if spec.show is not None:
-        unit = quantity(layout, spec.show, where).unit
+        unit = spec.unit if spec.unit != "text" else quantity(layout, spec.show, where).unit
         sheet.put(row, column, parse(shown(spec.show), where), spec.style or "output", unit, where=where)
     elif spec.formula is not None:
         sheet.put(row, column, parse(spec.formula, where), spec.style or "value", unit, where=where)

@@ -1,0 +1,176 @@
+"""The README and the change log are true: links, commands and their output, counts, accuracy, and every recipe of How to add."""
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+
+import openpyxl
+import pytest
+from click.testing import CliRunner
+
+from builder import __version__
+from builder.blocks.changes import read_changes
+from builder.book import DIST
+from builder.check import findings
+from builder.cli import main
+from builder.layout import lay_out
+from builder.presets import load
+from builder.template import ROOT, load_templates
+
+HOME = ROOT.parent
+README = (HOME / "README.md").read_text(encoding="utf-8")
+FENCES = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
+# Shown output of each `$ sizing ...`. A line `...` stands for any lines, `...` within a line for anything on it.
+EXAMPLES = [text.removeprefix("$ ").split("\n", 1) for language, text in FENCES if not language and text.startswith("$ sizing ")]
+# (file, its content) of each YAML example; the first line names the file.
+RECIPES = [re.fullmatch(r"# (\S+)\n(.*)", text, re.DOTALL).groups() for language, text in FENCES if language == "yaml"]
+PRESETS = load()
+
+
+# Links and sections
+
+
+def test_every_relative_link_and_picture_exists():
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
+    assert len(targets) > 8
+    assert not [target for target in targets if not (HOME / target.split("#")[0]).exists()]
+
+
+def test_every_path_in_backquotes_exists():
+    named = {path for path in re.findall(r"`([\w./-]+)`", PROSE) if "/" in path and not path.startswith(".venv")}
+    made = {path for path, _ in RECIPES}
+    assert not [path for path in named - made if not (HOME / path).exists()]
+
+
+def test_pictures_are_shown_and_small():
+    pictures = sorted((HOME / "docs" / "pictures").iterdir())
+    assert len(pictures) >= 5
+    for picture in pictures:
+        assert f"docs/pictures/{picture.name}" in README, f"nothing shows {picture.name}"
+        assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 250_000, picture.name
+
+
+@pytest.mark.parametrize("what", ["a model", "a card", "a line item", "a sheet", "an input or a choice", "a constant"])
+def test_every_how_to_add_section_has_steps_and_an_example(what):
+    section = re.search(rf"^### How to add {what}\n(.*?)(?=^#|\Z)", re.sub(r"^# ", "  # ", README, flags=re.MULTILINE), re.MULTILINE | re.DOTALL)
+    assert section, f"README.md has no section 'How to add {what}'"
+    assert re.search(r"^1\. .*^2\. ", section[1], re.MULTILINE | re.DOTALL) and "```yaml" in section[1]
+
+
+def test_every_folder_is_in_the_layout():
+    folders = {"presets", "templates", "builder", "dist", "tests", "docs", *(f"builder/{path.name}" for path in (HOME / "builder").iterdir() if path.is_dir())}
+    assert not [folder for folder in folders if "__pycache__" not in folder and f"`{folder}/" not in README]
+
+
+# Commands
+
+
+def test_every_command_has_an_example():
+    assert {shlex.split(command)[1] for command, _ in EXAMPLES} == set(main.commands)
+
+
+@pytest.mark.parametrize("command, shown", EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_an_example_prints_what_is_shown(command, shown, tmp_path, monkeypatch):
+    shutil.copytree(DIST, tmp_path / "dist")
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(main, shlex.split(command)[1:]).output
+    assert re.fullmatch(pattern(shown), lines(printed)), printed
+
+
+def pattern(shown: str) -> str:
+    parts = (r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(re.escape("..."), ".*") + r"\n" for line in lines(shown).splitlines())
+    return "".join(parts)
+
+
+def lines(text: str) -> str:
+    """Without the spaces and empty lines that a table is padded with."""
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines() if line.strip())
+
+
+def test_the_two_commands_and_the_rest_are_targets_of_the_makefile():
+    named = set(re.findall(r"\bmake ([a-z]+)", README))
+    targets = set(re.findall(r"^([a-z]+):", (HOME / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {"build", "test"} <= named <= targets
+
+
+# Figures
+
+
+def test_counts_are_those_of_the_presets():
+    estimates = sum(card.memory.estimate for card in PRESETS.cards)
+    for words, count in {"models": len(PRESETS.models), "cards": len(PRESETS.cards)}.items():
+        assert set(re.findall(rf"\b(\d+) {words}\b", README)) == {str(count)}, words
+    assert re.findall(r"models of (\d+) families", README) == [str(len(PRESETS.families))]
+    assert re.findall(r"(\d+) of the (\d+) capacities are estimates", README) == [(str(estimates), str(len(PRESETS.cards)))]
+
+
+def test_accuracy_is_that_of_the_validation_sheet():
+    book = openpyxl.load_workbook(DIST / load_templates("finetune").book.file, data_only=True)
+
+    def column(name):
+        sheet, area = next(book.defined_names[name].destinations)
+        return [cell.value for row in book[sheet][area.replace("$", "")] for cell in row if isinstance(cell.value, (int, float))]
+
+    def cell(name):
+        sheet, area = next(book.defined_names[name].destinations)
+        return book[sheet][area.replace("$", "")].value
+
+    allocated, reserved = column("validation_error"), column("validation_reserved_error")
+    others = sorted(error for error in reserved if error < cell("validation_worst_reserved_error"))
+    runs, completed = cell("validation_count"), len(allocated)
+    for text in (
+        f"{cell('validation_reproduced_count')} of {runs} runs reproduced", f"{cell('validation_right_count')} of {runs} runs right",
+        f"its {runs} LoRA runs", f"{completed} completed and {runs - completed} ran out of memory",
+        f"worst error {cell('validation_worst_error'):.1%}", f"{sum(abs(error) <= 0.01 for error in allocated)} runs are within 1%",
+        f"worst error {max(reserved):.1%} (too high)", f"from {-others[0]:.1%} too low to {others[-1]:.1%} too high",
+        f"{sum(error < 0 for error in reserved)} of {completed} reserved figures are too low",
+        f"Leave headroom of {1 / (1 + others[0]) - 1:.0%} of the total",
+    ):
+        assert text in README, text
+
+
+# Recipes
+
+
+def test_examples_of_files_that_exist_are_part_of_them():
+    for name, text in RECIPES:
+        if name.startswith(("presets/models", "presets/cards")):
+            assert text in (HOME / name).read_text(encoding="utf-8"), name
+
+
+def test_the_recipes_work_one_after_the_other(tmp_path):
+    """Constant, input, line item and sheet, applied to a copy: refused where the README says so, and accepted in the end."""
+    presets, templates = (shutil.copytree(HOME / name, tmp_path / name) for name in ("presets", "templates"))
+    applied = [(name, text) for name, text in RECIPES if not name.startswith(("presets/models", "presets/cards"))]
+    assert len(applied) == 4
+    found = {}
+    for name, text in applied:
+        with open(tmp_path / name, "a", encoding="utf-8") as file:
+            file.write(text)
+        layout = lay_out(load(presets), load_templates("finetune", templates))
+        found[name] = findings(layout)
+    unread = {name: [re.search(r"nothing reads '(\w+)'", finding)[1] for finding in lines_found] for name, lines_found in found.items()}
+    assert list(unread.values()) == [["adam_file_bytes"], ["adam_file_bytes"], ["checkpoint_file_gb"], []]
+    assert {"saved_dtype", "checkpoint_file_gb"} <= set(layout.names) and "Files" in [sheet.name for sheet in layout.sheets]
+
+
+# Change log
+
+
+def test_the_change_log_is_current_and_newest_first():
+    releases = read_changes()
+    assert releases[0][0] == __version__
+    days = [day for _, day, _ in releases]
+    assert days == sorted(days, reverse=True)
+
+
+def test_every_change_is_one_sentence():
+    for version, _, sentences in read_changes():
+        assert sentences, version
+        for sentence in sentences:
+            assert re.fullmatch(r"[A-Z`].*[^.]\.", sentence) and not re.search(r"[.!?]\s+[A-Z`]", sentence), sentence
+    text = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
+    items = sum(len(sentences) for _, _, sentences in read_changes())
+    assert all(re.match(r"# |## |- |$", line) for line in text.splitlines()) and items == text.count("\n- ")
