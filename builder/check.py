@@ -15,6 +15,8 @@ from builder.units import ANY, UnitMismatch, describe, dimension, suffix_unit
 # FAST 3.03 and 3.06: a formula should be read at a glance, and IF should not nest.
 LONGEST_AS_WRITTEN = 420
 DEEPEST_IF = 2
+# Units of cells that may hold anything.
+UNCHECKED = ("number", "text", "choice")
 # XlsxWriter drops a data validation whose texts exceed Excel's limits, with a warning only.
 PROMPT_TITLE, PROMPT = 32, 255
 
@@ -130,7 +132,7 @@ def units_agree(book: _Book) -> Iterator[Finding]:
 
     def of_name(name: str):
         unit = book.layout.units.get(name) or book.layout.units.get(name.removesuffix("_column"))
-        return units[unit].dimension if unit not in (None, "number", "text", "choice") else ANY
+        return units[unit].dimension if unit in units and unit not in UNCHECKED else ANY
 
     for where, formula, cell, _ in book.formulas:
         if cell.unit is None:
@@ -143,11 +145,11 @@ def units_agree(book: _Book) -> Iterator[Finding]:
         except UnitMismatch as error:
             yield where, f"{error} in '{formula.text}'"
             continue
-        if found is not ANY and found != units[cell.unit].dimension and cell.unit not in ("number", "text", "choice"):
+        if found is not ANY and found != units[cell.unit].dimension and cell.unit not in UNCHECKED:
             yield where, f"'{formula.text}' comes out in {describe(found)}, not in {cell.unit}"
     for name, unit in book.layout.units.items():
         expected = suffix_unit(name)
-        if expected and unit not in (expected, "choice") and units[unit].dimension != units[expected].dimension:
+        if expected and unit in units and units[unit].dimension != units[expected].dimension:
             yield book.layout.names[name].a1(), f"the name '{name}' has the unit {unit}"
 
 

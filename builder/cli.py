@@ -29,6 +29,8 @@ class _Group(click.Group):
         return super().resolve_command(context, args)
 
 
+# How many cells with a stale value `verify` names; a book saved without values has thousands.
+STALE_SHOWN = 10
 # sysexits' EX_USAGE, as our own UsageError has it: click's 2 is that of a wrong preset.
 click.UsageError.exit_code = UsageError.exit_code
 
@@ -86,6 +88,8 @@ def verify(file: Path, engine_name: str, as_json: bool) -> None:
     else:
         for row in differing:
             click.echo(f"{row.name}: book {row.book}, reference {row.reference}", err=True)
+        for cell in result.stale[:STALE_SHOWN]:
+            click.echo(f"{cell.sheet}!{cell.cell}: cached {cell.cached}, recalculated {cell.recalculated}", err=True)
     if differing or result.stale:
         raise VerifyError(f"{file}: {len(differing)} of {len(result.rows)} quantities differ from the reference, {len(result.stale)} cached values are stale")
     if not as_json:

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from builder.schema import Spec
+from builder.schema import Spec, Text
 
 
 class RowSpec(Spec):
     name: str
     label: str
     unit: str
-    formula: str
+    formula: Text
     help: str = ""
     source: str = ""
 

@@ -1,0 +1,138 @@
+"""The command line: what it prints, its exit codes, and that no traceback reaches a user."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from click.testing import CliRunner
+
+from builder import presets as preset_files
+from builder.book import DIST
+from builder.cli import main
+from builder.presets import ROOT, load
+from builder.reference import PUBLIC_OUTPUTS, estimate
+
+BOOK = DIST / "gpu-finetune-memory-sizing.xlsx"
+
+
+def sizing(*arguments):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_build_writes_what_dist_holds(tmp_path):
+    result = sizing("build", "--out", tmp_path)
+    assert result.exit_code == 0 and BOOK.name in result.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {path.name: path.read_bytes() for path in DIST.iterdir()}
+
+
+def test_sums_are_those_of_the_books():
+    assert subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=DIST, capture_output=True).returncode == 0
+
+
+def test_build_into_something_that_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert sizing("build", "--out", tmp_path / "file").exit_code == 64
+
+
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_an_unknown_book(command):
+    result = sizing(command, "--book", "finetuning")
+    assert result.exit_code == 64 and "no book 'finetuning'; did you mean 'finetune'?" in result.output
+
+
+def test_check_counts_what_it_checked():
+    result = sizing("check")
+    assert result.exit_code == 0 and "26 models, 44 cards" in result.output and "all checks pass" in result.output
+
+
+def test_an_unknown_command():
+    result = sizing("biuld")
+    assert result.exit_code == 64 and "did you mean 'build'?" in result.output
+
+
+def test_estimate_prints_every_public_output():
+    result = sizing("estimate")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in PUBLIC_OUTPUTS if name != "input_message")
+    assert "14.5966" in result.stdout and "✓ FITS" in result.stdout
+
+
+def test_estimate_as_json_is_the_reference():
+    result = sizing("estimate", "--json", "--set", "base_model=Llama 3 8B", "--set", "lora_rank=16", "--set", "adapter_top_layers=", "--set", "lora_dropout=0.5")
+    expected = estimate(load(), {"base_model": "Llama 3 8B", "lora_rank": 16, "adapter_top_layers": None, "lora_dropout": 0.5})
+    assert result.exit_code == 0 and json.loads(result.stdout) == expected
+
+
+@pytest.mark.parametrize("setting,message", [
+    ("lora_rank=0", "LoRA rank (lora_rank) must be a whole number from 1 to 4,096."),
+    ("lora_rank=1.5", "(lora_rank)"), ("lora_rank=8 GB", "(lora_rank)"), ("lora_rank=nan", "(lora_rank)"), ("lora_rank=inf", "(lora_rank)"),
+    ("batch_size=", "(batch_size)"), ("base_storage=bf16", "(base_storage)"), ("gpu_card=H100*", "(gpu_card)"), ("base_model= ", "(base_model)"),
+    ("gpu_capacity_override_gb=1e300", "(gpu_capacity_override_gb)"), ("memory_already_used_gb=-8", "(memory_already_used_gb)"),
+])
+def test_a_wrong_input_is_an_error_and_gives_no_figure(setting, message):
+    result = sizing("estimate", "--json", "--set", setting)
+    found = json.loads(result.stdout)
+    assert result.exit_code == 64 and message in result.stderr
+    assert found["article_fit_verdict"] == "CHECK INPUTS" and not any(isinstance(value, (int, float)) for value in found.values())
+
+
+@pytest.mark.parametrize("setting,message", [("lora_rnk=8", "did you mean 'lora_rank'?"), ("lora_rank", "expected NAME=VALUE")])
+def test_a_setting_that_is_none(setting, message):
+    result = sizing("estimate", "--set", setting)
+    assert result.exit_code == 64 and message in result.stderr
+
+
+def test_verify_the_shipped_book():
+    result = sizing("verify", BOOK)
+    assert result.exit_code == 0 and "equal the reference" in result.output and "cached values are current" in result.output
+    rows = json.loads(sizing("verify", BOOK, "--json").stdout)
+    assert len(rows) > 90 and all(row["agrees"] for row in rows)
+
+
+def test_verify_says_which_cached_value_is_stale(tmp_path):
+    changed = tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(changed, "w") as target:
+        for info in source.infolist():
+            target.writestr(info, source.read(info).replace(b"<v>6307840</v>", b"<v>6307841</v>"))
+    result = sizing("verify", changed)
+    assert result.exit_code == 4 and "cached values are stale" in result.output
+    assert "Workings!D" in result.output and "cached 6307841, recalculated 6307840" in result.output
+
+
+@pytest.mark.parametrize("content", [None, b"no workbook"])
+def test_verify_what_is_no_workbook(tmp_path, content):
+    path = tmp_path / "book.xlsx"
+    if content is not None:
+        path.write_bytes(content)
+    result = sizing("verify", path)
+    assert result.exit_code == 64 and "book.xlsx" in result.output
+
+
+def test_a_broken_preset_names_file_line_and_column(tmp_path, monkeypatch):
+    shutil.copytree(ROOT, tmp_path / "presets")
+    path = tmp_path / "presets" / "models" / "llama-2-7b.yaml"
+    path.write_text(path.read_text().replace("layers: 32", "layers: 31"))
+    monkeypatch.setattr(preset_files.load, "__defaults__", (tmp_path / "presets",))
+    result = sizing("check")
+    assert result.exit_code == 2 and "llama-2-7b.yaml:" in result.output and "6738415616 parameters, but the shape gives 6536032256" in result.output
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_command_has_help(command):
+    result = sizing(command, "--help")
+    assert result.exit_code == 0 and len(result.output.splitlines()) > 5
+    assert all(parameter.help for parameter in main.commands[command].params if parameter.param_type_name == "option")
+
+
+def test_the_installed_program_exits_with_the_code():
+    program = os.path.join(os.path.dirname(sys.executable), "sizing")
+    done = subprocess.run([program, "estimate", "--set", "lora_rank=-1"], capture_output=True, text=True)
+    assert done.returncode == 64 and "Traceback" not in done.stderr and "(lora_rank)" in done.stderr

@@ -1,0 +1,102 @@
+"""A template that cannot be trusted is refused before anything is written, with its place, the value and the nearest valid name."""
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from builder.check import RULES, findings
+from builder.errors import TemplateError
+from builder.layout import lay_out
+from builder.presets import load
+from builder.template import ROOT, load_templates
+
+PRESETS = load()
+TOTAL, CARD, SIZING, CHECKS = "lines/article_total.yaml", "lines/card.yaml", "sheets/02_sizing.yaml", "sheets/14_checks.yaml"
+USED_FORMULA = 'formula: "article_reserved + article_context_gb + memory_already_used"'
+
+# What is wrong -> (file, what stands there, what is put in its place, what the message says, the rule that finds it or None for loading)
+FAULTS = {
+    "unknown key": (TOTAL, "  unit: GB", "  units: GB", "unknown key 'units'; did you mean 'unit'?", None),
+    "unknown kind of block": (SIZING, "- kind: results", "- kind: result", "did you mean 'results'?", None),
+    "unknown unit": (TOTAL, "  unit: GB", "  unit: GBs", "no unit 'GBs'; did you mean 'GB'?", "units_agree"),
+    "misspelt name": (TOTAL, USED_FORMULA, USED_FORMULA.replace("reserved", "reservd"), "no name 'article_reservd' in this book; did you mean 'article_reserved'?", "known_names"),
+    "function that engines disagree on": (TOTAL, USED_FORMULA, 'formula: "SUBTOTAL(article_reserved, article_context_gb, memory_already_used)"',
+                                          "the function SUBTOTAL is not in the safe subset; did you mean", "safe_functions"),
+    "a number in a formula": (TOTAL, USED_FORMULA, USED_FORMULA[:-1] + ' * 1.05"', "the number 1.05", "no_constants"),
+    "IF in IF in IF": (TOTAL, USED_FORMULA, 'formula: "IF(inputs_valid, IF(article_covered=1, IF(memory_already_used>0, article_reserved, article_context_gb), 0), 0)"',
+                       "IF nested 3 deep", "short_formulas"),
+    "too long a formula": (TOTAL, USED_FORMULA, USED_FORMULA[:-1] + " + memory_already_used" * 20 + '"', "characters as written, more than 420", "short_formulas"),
+    "GB plus bytes": (TOTAL, USED_FORMULA, USED_FORMULA.replace("article_context_gb", "article_held_bytes"), "mixes GB and byte", "units_agree"),
+    "bytes in a row of GB": (TOTAL, USED_FORMULA, 'formula: "article_peak_allocated_bytes + article_held_bytes"', "comes out in byte, not in GB", "units_agree"),
+    "a name that ends in another unit": (TOTAL, "- name: article_total\n", "- name: article_total_bytes\n", "the name 'article_total_bytes' has the unit GB", "units_agree"),
+    "a quantity that depends on itself": (TOTAL, 'formula: "article_peak_allocated_bytes / bytes_per_gb + article_overhead_allowance"', 'formula: "article_total"',
+                                          "these depend on each other", "no_cycles"),
+    "a name defined twice": (TOTAL, "- name: article_total\n", "- name: article_reserved\n", "the name 'article_reserved' is defined twice", None),
+    "a name that looks like a cell": (TOTAL, "- name: article_total\n", "- name: ab12\n", "the name 'ab12' is not legal", "legal_names"),
+    "a quantity that nothing reads": (TOTAL, "- name: article_total_gb\n", "- name: article_spare\n  label: Spare\n  unit: GB\n  formula: article_reserved\n- name: article_total_gb\n",
+                                      "nothing reads 'article_spare'", "nothing_unused"),
+    "a bracket missing": (TOTAL, USED_FORMULA, 'formula: "SUM(article_reserved, article_context_gb"', "unexpected end of SUM(", None),
+    "no formula at all": (TOTAL, USED_FORMULA, 'formula: ""', "formula: '' is empty", None),
+    "an unknown style": (CHECKS, "style: total_label", "style: total_labels", "no style 'total_labels'; did you mean 'total_label'?", "known_styles"),
+    "an unknown quantity on a sheet": (SIZING, "  - gpu_capacity_gib\n", "  - gpu_capacity_gb_\n", "no quantity 'gpu_capacity_gb_' in the Workings; did you mean 'gpu_capacity_gb'?", None),
+    "a comma that splits a cell": (CHECKS, "Reserved + context + memory already in use.]", "Reserved, context and memory already in use.]", "4 cells, not 3", "even_grids"),
+}
+
+
+def refused(tmp_path, file, old, new):
+    """Everything that is said about a copy of the templates with one text changed."""
+    shutil.copytree(ROOT, tmp_path / "templates")
+    path = tmp_path / "templates" / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    try:
+        return "\n".join(findings(lay_out(PRESETS, load_templates("finetune", tmp_path / "templates"))))
+    except TemplateError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named_with_its_place(tmp_path, fault):
+    file, old, new, message, rule = FAULTS[fault]
+    said = refused(tmp_path, file, old, new)
+    assert message in said
+    assert re.search(r"\.yaml:\d+:\d+|sheet \w+|!\$[A-Z]+\$\d+", said), said
+    assert rule is None or f"({rule.replace('_', '-')}: " in said
+
+
+def test_every_line_of_a_message_about_a_line_item_names_file_and_line(tmp_path):
+    said = refused(tmp_path, *FAULTS["misspelt name"][:3])
+    assert re.search(r"lines/article_total\.yaml:\d+:\d+: no name 'article_reservd'", said)
+
+
+def test_every_rule_can_fail():
+    tried = {case[-1] for case in FAULTS.values()} | {"prompts_fit"}
+    assert {rule.__name__ for rule in RULES} <= tried
+
+
+def test_a_prompt_that_excel_would_cut_is_refused():
+    layout = lay_out(PRESETS, load_templates("finetune"))
+    sheet = next(sheet for sheet in layout.sheets if sheet.validations)
+    sheet.validations[0] = type(sheet.validations[0])(**{
+        **{name: getattr(sheet.validations[0], name) for name in sheet.validations[0].__slots__}, "prompt": "x" * 256})
+    assert any("256 characters, more than 255" in line and "prompts-fit" in line for line in findings(layout))
+
+
+def test_the_shipped_templates_pass_every_rule():
+    assert findings(lay_out(PRESETS, load_templates("finetune"))) == []
+    assert findings(lay_out(PRESETS, load_templates("finetune"), all_scenarios=False)) == []
+
+
+def test_a_new_file_attaches_itself(tmp_path):
+    """A line item and a sheet are one file each, with no list to edit."""
+    shutil.copytree(ROOT, tmp_path / "templates")
+    (tmp_path / "templates" / "lines" / "extra.yaml").write_text(
+        'books: [finetune]\ntitle: Extra\norder: 400\nsource: a test\nrows:\n- {name: extra_gb, label: Extra, unit: GB, formula: "article_total + gpu_capacity_gb"}\n')
+    (tmp_path / "templates" / "sheets" / "03_extra.yaml").write_text(
+        "books: [finetune]\nname: Extra\ncolumns: {A: 20, B: 20, C: 20, D: 20, E: 20}\nblocks:\n- {kind: results, title: Extra, rows: [extra_gb]}\n")
+    layout = lay_out(PRESETS, load_templates("finetune", tmp_path / "templates"))
+    assert findings(layout) == []
+    assert [sheet.name for sheet in layout.sheets][:3] == ["Start", "Sizing", "Extra"] and "extra_gb" in layout.names
