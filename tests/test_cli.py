@@ -101,10 +101,10 @@ def test_verify_says_which_cached_value_is_stale(tmp_path):
     changed = tmp_path / "changed.xlsx"
     with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(changed, "w") as target:
         for info in source.infolist():
-            target.writestr(info, source.read(info).replace(b"<v>6307840</v>", b"<v>6307841</v>"))
+            target.writestr(info, source.read(info).replace(b"</f><v>6307840</v>", b"</f><v>6307841</v>"))
     result = sizing("verify", changed)
     assert result.exit_code == 4 and "cached values are stale" in result.output
-    assert "Workings!D" in result.output and "cached 6307841, recalculated 6307840" in result.output
+    assert "Workings!" in result.output and "cached 6307841, recalculated 6307840.0" in result.output
 
 
 @pytest.mark.parametrize("content", [None, b"no workbook"])
