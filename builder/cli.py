@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from rich.table import Table
 from builder import __version__
 from builder.errors import SizingError, UsageError, VerifyError, nearest, place
 
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
 
 class _Group(click.Group):
     """A click group that turns a SizingError into its message and its exit code; no traceback reaches a user."""
@@ -19,9 +22,11 @@ class _Group(click.Group):
     def invoke(self, context: click.Context):
         try:
             return super().invoke(context)
-        except SizingError as error:
+        except BrokenPipeError:
+            raise  # click ends in silence when nobody reads on
+        except (SizingError, OSError) as error:
             click.echo(f"error: {error}", err=True)
-            sys.exit(error.exit_code)
+            sys.exit(getattr(error, "exit_code", 1))
 
     def resolve_command(self, context: click.Context, args: list[str]):
         if args and args[0] not in self.commands:
@@ -39,6 +44,8 @@ click.UsageError.exit_code = UsageError.exit_code
 @click.version_option(__version__)
 def main() -> None:
     """Build, check and use the GPU sizing workbooks."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8")  # a pipe on Windows has no check mark
 
 
 @main.command()
@@ -126,11 +133,8 @@ def _setting(presets, item: str) -> tuple[str, object]:
         raise UsageError(f"--set {item}: no input '{name}'{nearest(name, names)}")
     if text == "":
         return name, None
-    if names[name].kind in ("whole", "number"):
-        try:
-            return name, int(text) if text.lstrip("+-").isdigit() else float(text)
-        except ValueError:
-            return name, text
+    if names[name].kind in ("whole", "number") and NUMBER.fullmatch(text):
+        return name, int(text) if text.lstrip("+-").isdigit() else float(text)
     return name, text
 
 

@@ -3,15 +3,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 
 import pytest
+import xlsxwriter
 from click.testing import CliRunner
 
 from builder import presets as preset_files
+from builder import template as templates
 from builder.book import DIST
 from builder.cli import main
 from builder.presets import ROOT, load
@@ -136,3 +139,75 @@ def test_the_installed_program_exits_with_the_code():
     program = os.path.join(os.path.dirname(sys.executable), "sizing")
     done = subprocess.run([program, "estimate", "--set", "lora_rank=-1"], capture_output=True, text=True)
     assert done.returncode == 64 and "Traceback" not in done.stderr and "(lora_rank)" in done.stderr
+
+
+# Names, values and files that go wrong in other ways
+
+
+def test_the_public_names_are_these():
+    article = ("frozen_base_gb adapter_weights_gb gradients_gb optimizer_states_gb autocast_cache_gb activations_gb matmul_workspace_gb peak_forward_gb "
+               "peak_backward_gb peak_optimizer_gb peak_allocated_gb peak_moment peak_reserved_gb allocator_overhead_gb cuda_context_gb total_gb "
+               "headroom_gb utilization fit_verdict").split()
+    expected = {f"article_{name}" for name in article} | {"gpu_capacity_gb", "trainable_parameters", "input_message"}
+    assert set(PUBLIC_OUTPUTS) == expected and expected <= set(json.loads(sizing("estimate", "--json").stdout))
+
+
+@pytest.mark.parametrize("setting", ["lora_rank=1_0", "lora_rank=٣", "lora_rank=²", "lora_rank=0x10", "batch_size=1e400"])
+def test_a_number_is_one_that_a_cell_would_take(setting):
+    result = sizing("estimate", "--json", "--set", setting)
+    assert result.exit_code == 64 and json.loads(result.stdout)["article_fit_verdict"] == "CHECK INPUTS"
+
+
+def test_a_later_setting_replaces_an_earlier_one():
+    result = sizing("estimate", "--json", "--set", "lora_rank=16", "--set", "lora_rank=4")
+    assert json.loads(result.stdout)["trainable_parameters"] == 6_307_840 / 2
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = sizing("build", "--out", tmp_path / "file" / "folder")
+    assert result.exit_code == 1 and str(tmp_path / "file") in result.stderr
+
+
+@pytest.mark.parametrize("command", [["check"], ["build", "--out", "new"]], ids=lambda command: command[0])
+def test_a_broken_template_exits_with_3_names_its_place_and_builds_nothing(command, tmp_path, monkeypatch):
+    copy = shutil.copytree(templates.ROOT, tmp_path / "templates")
+    path = copy / "lines" / "shape.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("heads * head_dim", "heads * head_dimm", 1), encoding="utf-8")
+    monkeypatch.setattr("builder.book.load_templates", lambda book: templates.load_templates(book, copy))
+    monkeypatch.chdir(tmp_path)
+    result = sizing(*command)
+    assert result.exit_code == 3 and not (tmp_path / "new").exists()
+    assert re.search(r"error: templates/lines/shape\.yaml:\d+:\d+: no name 'head_dimm' in this book; did you mean 'head_dim'\?", result.stderr)
+
+
+@pytest.mark.parametrize("engine, kind", [("formualizer", "FormualizerEngine"), ("formulas", "FormulasEngine"), ("libreoffice", "LibreOfficeEngine")])
+def test_an_engine_that_is_not_installed_exits_with_5_and_says_how_to_install_it(engine, kind, monkeypatch):
+    monkeypatch.setattr(f"builder.engines.{kind}.available", staticmethod(lambda: False))
+    result = sizing("verify", BOOK, "--engine", engine)
+    assert result.exit_code == 5 and f"the engine {engine}" in result.stderr and "install" in result.stderr
+
+
+def test_verify_names_the_quantity_whose_constant_was_changed(tmp_path):
+    changed = tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(changed, "w") as target:
+        for info in source.infolist():
+            target.writestr(info, source.read(info).replace(b"<v>4.316</v>", b"<v>4.4</v>"))
+    result = sizing("verify", changed)
+    assert result.exit_code == 4 and re.search(r"^article_workspace_tensors: book 45\.5\d*, reference 45\.4\d*$", result.stderr, re.MULTILINE)
+
+
+def test_verify_refuses_a_workbook_of_another_kind(tmp_path):
+    workbook = xlsxwriter.Workbook(tmp_path / "other.xlsx")
+    workbook.add_worksheet("Sizing").write("A1", 14.5966)
+    workbook.close()
+    result = sizing("verify", tmp_path / "other.xlsx")
+    assert result.exit_code == 4 and "not a workbook of this project" in result.stderr
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_output_is_utf_8_whatever_the_terminal_says(encoding):
+    program = os.path.join(os.path.dirname(sys.executable), "sizing")
+    for arguments in (["estimate"], ["estimate", "--json"]):
+        done = subprocess.run([program, *arguments], capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding})
+        assert done.returncode == 0 and "✓ FITS" in done.stdout.decode("utf-8")

@@ -1,0 +1,300 @@
+"""The proof can fail: break a formula, a constant, a property, a preset, a bound or a name, and some job shows it.
+
+Every job is compared with the reference, as in the proof itself, and by a few laws on what has no twin in the reference.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+import pytest
+
+from builder.engines.session import ErrorValue, plain
+from builder.formula import Formula
+from builder.inputs import CHOICE_KINDS, used_name
+from builder.layout import lay_out
+from builder.presets import load
+from builder.reference import estimate, quantity_names
+from builder.reference.article_verdict import DOES_NOT_FIT, FITS, NOT_COVERED
+from builder.schema import CardPreset, ModelPreset, Parameters, Shape
+from builder.template import load_templates
+from builder.verify import compare, equal
+from tests import mutants
+from tests.scenarios import bad_inputs, scenarios
+
+SEED = 20261130
+# Faults that no job can show, by kind, as patterns of their names, and why.
+EQUIVALENT = {
+    "formulas": {
+        r"\w+_problem: without ISNUMBER\(.*\)":
+            "a text or a logical value is not equal to its INT, or is above every number and so above the bound",
+        r"(base_model|gpu_card)_(problem|row): (model|card)_name for (model|card)_offered(, place 2)?":
+            "a row offers its name or nothing, so that either one of the two columns tells what is offered",
+        r"heads_divide_problem: (without \(heads>=kv_heads\)|kv_heads_override_typed for heads)":
+            "heads below kv_heads are no multiple of them: MOD refuses them as well",
+        r"custom_targets_problem: without \(lora_targets_custom=0\)": "every list of targets but Custom has some",
+        r"first_problem: 1 for 0": "read only where there is a problem, and then MATCH finds it",
+        r"kbit_note: \+ for -": "1 where k-bit preparation is on and the base is not quantised, and 0 or 2 elsewhere",
+        r"lora_dropout_rate: lora_dropout_typed for lora_dropout_used(, place 2)?": "the other of the two is an error while the input is wrong",
+        r"article_dropout_mask_bytes: (/ for \*|without \* bytes_mask)": "bytes_mask is 1",
+        r"article_peak_is_optimizer: article_peak_forward_bytes for article_peak_allocated_bytes":
+            "where backward is the largest the branch gives 0 anyway, so only forward is left to compare with",
+        r"(article_verdict_valid|strip_advice): article_choices_covered for article_covered":
+            "they differ while an input is wrong, when neither quantity is shown",
+    },
+    "choices": {
+        r"lora_targets Custom: \w+ 1": "under Custom the switches count and the list is not read",
+        r"optimizer_choice (Adam fused|SGD): \w+ 1": "the article does not cover these optimizers, and every figure is withheld",
+    },
+}
+
+AT_PEAK = ("article_frozen_base", "article_adapter_weights", "article_gradients", "article_optimizer_states", "article_autocast_cache",
+           "article_activations", "article_matmul_workspace")
+# Quantity -> the inputs that it is not available without.
+READS = {"tokens_per_step": ("batch_size", "sequence_length"), "lora_dropout_rate": ("lora_dropout",)}
+UNCOVERED = {"compute_precision": "As stored, no autocast", "optimizer_choice": "SGD", "attention_kernel": "Eager", "loss_kernel": "Fused or chunked",
+             "adapter_dtype": "BF16"}
+# What the answer strip says of choices that the article does not cover, in its order.
+REASONS = {
+    "no autocast on this base; ": lambda job: job["compute_precision"] == "As stored, no autocast" and job["base_storage"] != "FP32",
+    "this optimizer; ": lambda job: job["optimizer_choice"] in ("Adam fused", "SGD"),
+    "eager attention; ": lambda job: job["attention_kernel"] == "Eager",
+    "a fused or chunked loss; ": lambda job: job["loss_kernel"] == "Fused or chunked",
+    "BF16 adapters; ": lambda job: job["adapter_dtype"] == "BF16",
+}
+
+
+class Book:
+    """The one-column render in formualizer's memory: every cell can be set, and set back."""
+
+    def __init__(self, layout):
+        import formualizer
+
+        self.layout, self.book = layout, formualizer.Workbook()
+        self.places = {name: (area.sheet, area.row, area.column) for name, area in layout.names.items()}
+        self.cells = {(sheet.name, *at): cell for sheet in layout.sheets for at, cell in sheet.cells.items()}
+        for sheet in layout.sheets:
+            self.book.add_sheet(sheet.name)
+        for place, cell in self.cells.items():
+            if cell.content is not None and not isinstance(cell.content, date):
+                self.put(place, cell.content)
+
+    def put(self, place: mutants.Place, content: object) -> None:
+        sheet, row, column = place
+        if isinstance(content, Formula):
+            text = self.layout.place(replace(self.cells[place], content=content), row, column, absolute=True)
+            self.book.set_formula(sheet, row + 1, column + 1, f"={text}")
+        else:
+            self.book.set_value(sheet, row + 1, column + 1, content)
+
+    def type(self, job: Mapping[str, object]) -> None:
+        for name, value in job.items():
+            self.put(self.places[name], value)
+
+    def read(self, names) -> dict[str, object]:
+        self.book.evaluate_all()
+        return {name: self._value(*self.places[name]) for name in names}
+
+    def broken(self, mutant: mutants.Mutant, names) -> dict[str, object]:
+        """What the book shows with the mutant's fault, which is then mended."""
+        for place, content in mutant.cells.items():
+            self.put(place, content)
+        values = self.read(names)
+        for place in mutant.cells:
+            self.put(place, self.cells[place].content)
+        return values
+
+    def column(self, name: str) -> list[object]:
+        sheet, row, column = self.places[name]
+        return [self._value(sheet, at, column) for at in range(row, self.layout.names[name].last_row + 1)]
+
+    def _value(self, sheet: str, row: int, column: int) -> object:
+        value = self.book.get_value(sheet, row + 1, column + 1)
+        return ErrorValue(value["kind"]) if isinstance(value, dict) else 0.0 if value is None else value
+
+
+@pytest.fixture(scope="module")
+def presets():
+    """The shipped presets, and two models and a card that have what none of them has: short names, and every bias and other norms."""
+    shipped = load()
+    told = {"source": "made up", "date": date(2026, 11, 30)}
+    shape = Shape(hidden_size=1000, layers=7, heads=12, kv_heads=4, head_dim=90, feed_forward=2900, vocabulary=30_011,
+                  tied_embeddings=True, qkv_bias=True, o_bias=True, mlp_bias=False, **told)
+    other = shape.model_copy(update={"heads": 16, "o_bias": False, "mlp_bias": True})
+    odd = [ModelPreset.model_construct(name=name, slug=name, family="odd", family_name="Odd", hub_id="", notes=None, shape=its_shape,
+                                       parameters=Parameters(value=90_000_000, published=False, **told)) for name, its_shape in (("A", shape), ("B", other))]
+    card = CardPreset.model_construct(**dict(shipped.cards[0]) | {"name": "C", "slug": "c"})
+    family = shipped.families["llama"].model_copy(update={"name": "Odd", "norms_per_layer": 5, "final_norms": 3})
+    return replace(shipped, models=(*shipped.models, *odd), cards=(*shipped.cards, card), families={**shipped.families, "odd": family})
+
+
+@pytest.fixture(scope="module")
+def book(engine_formualizer, presets):
+    """The book with a name typed into a free row of the models and of the cards: such a row is not offered."""
+    found = Book(lay_out(presets, load_templates("finetune"), all_scenarios=False))
+    for name, records in (("model_name", presets.models), ("card_name", presets.cards)):
+        sheet, row, column = found.places[name]
+        found.put((sheet, row + len(records), column), "Half")
+    return found
+
+
+SIZES = ("hidden_size", "layers", "heads", "kv_heads", "head_dim", "feed_forward", "vocabulary", "parameters")
+FULL = {f"{name}_override": value for name, value in zip(SIZES, (1024, 30, 16, 8, 80, 3000, 40_000, 5_000_000), strict=True)} | {
+    "adapter_top_layers": 9, "lora_dropout": 0.1, "gpu_capacity_override_gb": 40, "memory_already_used_gb": 3, "base_model": "A"}
+# Backward and the optimizer step peak at the same byte: 8 tokens x 400 bytes of activations = 25 x 16 adapter parameters x 8 bytes.
+TIE = {f"{name}_override": value for name, value in zip(SIZES, (8, 1, 1, 1, 8, 8, 8, 1000), strict=True)} | {
+    "batch_size": 8, "sequence_length": 1, "lora_rank": 25, "lora_targets": "Custom", "target_q": "Yes", "activation_checkpointing": "On"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is typed into every input, and the reference's answer. One that is about an input or a preset shows faults about it only."""
+
+    typed: Mapping[str, object]
+    expected: Mapping[str, object]
+    about: str = ""
+
+
+@pytest.fixture(scope="module")
+def jobs(presets, book):
+    """Each preset alone, jobs made for one fault each, each wrong input alone, and every pair and boundary."""
+    defaults = {spec.name: spec.default for spec in presets.inputs}
+
+    def job(typed, about=""):
+        return Job(defaults | typed, estimate(presets, defaults | typed), about)
+
+    return [
+        *(job({"base_model": model.name}, model.name) for model in presets.models),
+        *(job({"gpu_card": card.name}, card.name) for card in presets.cards),
+        *map(job, [exact_job(presets, book), *made_jobs(presets)]),
+        *(job({name: value}, name) for name, value in bad_inputs(presets)),
+        *map(job, scenarios(presets, 0, SEED)),
+    ]
+
+
+def made_jobs(presets) -> list[dict[str, object]]:
+    targets = [spec.name for spec in presets.inputs if spec.name.startswith("target_")]
+    return [
+        FULL, TIE, FULL | {"activation_checkpointing": "On", "base_model": "B", "lora_targets": "q, v", "gpu_card": "C",
+                         "gpu_capacity_override_gb": None},
+        *({name: choice} for name, choice in UNCOVERED.items()),
+        *({"lora_targets": choice, name: "Yes"} for choice in ("Custom", "q, v") for name in targets),
+        {"lora_targets": "Custom"}, {"heads_override": 6}, {"base_model": "Half"}, {"gpu_card": "Half"},
+        {"optimizer_choice": "SGD", "batch_size": -1}, {"batch_size": -1, "lora_rank": 0, "loss_kernel": "None"},
+        *(FULL | {spec.name: "text"} for spec in presets.inputs if spec.kind in ("whole", "number")),
+        *({spec.name: None} for spec in presets.inputs),
+    ]
+
+
+def exact_job(presets, book) -> dict[str, object]:
+    """A job whose total is its capacity to the last bit, in the book as in the reference."""
+    for batch_size in range(1, 100):
+        total = estimate(presets, {"batch_size": batch_size})["article_total_gb"]
+        book.type({"batch_size": batch_size})
+        if book.read(["article_total_gb"]) == {"article_total_gb": total}:
+            return {"batch_size": batch_size, "gpu_capacity_override_gb": total}
+    raise AssertionError("no batch size of which both give the very same total")
+
+
+@pytest.fixture(scope="module")
+def shown(book, jobs):
+    """What every name shows in the unbroken book: a quantity over all jobs, a table column from top to bottom."""
+    quantities = {name: [] for name in book.layout.rows}
+    for job in jobs:
+        book.type(job.typed)
+        for name, value in book.read(quantities).items():
+            quantities[name].append(repr(value))
+    tables = {name: [repr(plain(value)) for value in book.column(name)] for name in book.layout.names if name not in quantities}
+    return {name: tuple(values) for name, values in (quantities | tables).items()}
+
+
+def names_read(presets, book) -> list[str]:
+    """What is looked at: every quantity with a twin, and those of the laws."""
+    names = [name for name in quantity_names(presets) if name in book.layout.names]
+    names += [name for spec in presets.inputs for name in (f"{spec.name}_problem", used_name(spec))]
+    return names + [f"{item}_at_peak_gb" for item in AT_PEAK] + ["article_items_at_peak_bytes", "strip_advice", *READS]
+
+
+def faults(presets, job, values) -> Iterator[str]:
+    """Names of what is wrong with the values of a job."""
+    expected = job.expected
+    yield from (row.name for row in compare({name: value for name, value in values.items() if name in expected}, expected) if not row.agrees)
+    yield from (name for name, right in laws(presets, job) if not equal(values[name], right(values) if callable(right) else right))
+
+
+def laws(presets, job) -> Iterator[tuple[str, object]]:
+    """What a quantity without a twin must be, or how that follows from the other values; None is unavailable."""
+    for spec in presets.inputs:
+        yield used_name(spec), lambda values, spec=spec: None if values[f"{spec.name}_problem"] == 1 else used(presets, spec, job.typed[spec.name])
+    for name, inputs in READS.items():
+        yield name, lambda values, name=name, inputs=inputs: None if any(values[f"{each}_problem"] == 1 for each in inputs) else values[name]
+    covered = job.expected["article_covered"]
+    for item in AT_PEAK:
+        yield f"{item}_at_peak_gb", job.expected[f"{item}_at_peak_bytes"] / 1e9 if covered else NOT_COVERED if covered == 0 else None
+    if covered:
+        yield "article_items_at_peak_bytes", job.expected["article_peak_allocated_bytes"]
+    if covered is not None:
+        yield "strip_advice", advice(presets, job)
+
+
+def used(presets, spec, typed: object) -> object:
+    """What the formulas use of what was typed, where it is right: a number as it is, a choice by its place in the list."""
+    if spec.kind not in CHOICE_KINDS:
+        return "" if typed is None else typed
+    offered = spec.choices or (presets.models if spec.kind == "model" else presets.cards)
+    return [choice.name for choice in offered].index(typed or spec.blank_means) + 1
+
+
+def advice(presets, job) -> str:
+    """What the answer strip says beside a verdict."""
+    text = {FITS: "advice_fits", DOES_NOT_FIT: "advice_does_not_fit"}.get(job.expected["article_fit_verdict"])
+    if text:
+        return presets.constants[text].value
+    return "The article does not cover: " + "".join(reason for reason, applies in REASONS.items() if applies(job.typed))
+
+
+def survivors(book, presets, jobs, found) -> list[str]:
+    """Names of the mutants that no job shows."""
+    alive, names = list(found), names_read(presets, book)
+    assert len({mutant.name for mutant in alive}) == len(alive) > 0
+    for job in jobs:
+        book.type(job.typed)
+        sound = book.read(names)
+        assert not any(faults(presets, job, sound)), "an earlier fault was not mended"
+        alive = [mutant for mutant in alive
+                 if job.about not in ("", mutant.about) or (values := book.broken(mutant, names)) == sound or not any(faults(presets, job, values))]
+    return [mutant.name for mutant in alive]
+
+
+def test_the_unbroken_book_shows_no_fault(book, presets, jobs):
+    names = names_read(presets, book)
+    for job in jobs:
+        book.type(job.typed)
+        assert not list(faults(presets, job, book.read(names))), job.typed
+
+
+KINDS = {
+    "formulas": mutants.formula_mutants,
+    "constants": lambda layout, shown: mutants.constant_mutants(layout),
+    "choices": lambda layout, shown: mutants.choice_mutants(layout),
+    "presets": lambda layout, shown: mutants.preset_mutants(layout),
+    "bounds": lambda layout, shown: mutants.bound_mutants(layout),
+    "names of inputs": lambda layout, shown: mutants.exchanged_inputs(layout),
+}
+
+
+def test_every_formula_is_broken(book, shown):
+    broken = {mutant.name.split(":")[0] for mutant in mutants.formula_mutants(book.layout, shown)}
+    assert broken == {name for name, row in book.layout.rows.items() if row.text}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fault_shows(book, presets, jobs, shown, kind):
+    found = list(KINDS[kind](book.layout, shown))
+    alive = survivors(book, presets, jobs, found)
+    equivalent = EQUIVALENT.get(kind, {})
+    unexplained = [name for name in alive if not any(re.fullmatch(pattern, name) for pattern in equivalent)]
+    assert not unexplained
+    assert not [pattern for pattern in equivalent if not any(re.fullmatch(pattern, name) for name in alive)]
