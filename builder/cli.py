@@ -134,7 +134,7 @@ def _setting(presets, item: str) -> tuple[str, object]:
     if text == "":
         return name, None
     if names[name].kind in ("whole", "number") and NUMBER.fullmatch(text):
-        return name, int(text) if text.lstrip("+-").isdigit() else float(text)
+        return name, int(text) if text.lstrip("+-").isdigit() and len(text) < 20 else float(text)
     return name, text
 
 

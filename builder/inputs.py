@@ -19,8 +19,8 @@ def used_name(spec) -> str:
 
 
 def typed_formula(cell: str) -> str:
-    """What was typed into `cell`: "" for blank, the text `error` for an error value."""
-    return f'IFERROR(IF(ISBLANK({cell}), "", {cell}), "error")'
+    """What was typed into `cell`: "" for blank, a text that no name can have for an error value."""
+    return f'IFERROR(IF(ISBLANK({cell}), "", {cell}), "*error*")'
 
 
 def problem_row(spec) -> Row:
@@ -51,9 +51,12 @@ def used_row(spec) -> Row:
 
 
 def check_rows(inputs: Sequence, rules: Iterable) -> list[Row]:
-    """Problem rows of all inputs and rules, in order, and what follows from them."""
+    """Problem rows of all inputs and rules, in order, and what follows from them.
+
+    A rule whose quantities are not available holds: the input that withholds them has a problem of its own.
+    """
     rows = [problem_row(spec) for spec in inputs]
-    rows += [Row(f"{rule.name}_problem", f"{rule.label} is wrong", "0 or 1", f"IF(IFERROR({rule.formula}, FALSE), 0, 1)") for rule in rules]
+    rows += [Row(f"{rule.name}_problem", f"{rule.label} is wrong", "0 or 1", f"IF(IFERROR({rule.formula}, TRUE), 0, 1)") for rule in rules]
     span = f"{rows[0].name}:{rows[-1].name}"
     return rows + [
         Row("problem_count", "Inputs to correct", "count", f"SUM({span})"),
@@ -74,7 +77,7 @@ def _bounds(spec, typed: str) -> list[str]:
     if spec.exclusive_minimum is not None:
         tests.append(f"{typed}>{spec.name}_above")
     if spec.maximum_name is not None:
-        tests.append(f"{typed}<={spec.maximum_name}")
+        tests.append(f"{typed}<=IFERROR({spec.maximum_name}, {typed})")
     elif spec.maximum is not None:
         tests.append(f"{typed}<={spec.name}_maximum")
     if spec.exclusive_maximum is not None:

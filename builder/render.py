@@ -6,10 +6,12 @@ from datetime import date, datetime
 from pathlib import Path
 
 import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
 
 from builder import __version__
 from builder.blocks.changes import read_changes
 from builder.blocks.texts import HOME
+from builder.errors import SizingError
 from builder.formula import Formula
 from builder.grid import Area, Cell, Chart, Series, Sheet
 from builder.layout import Layout
@@ -26,7 +28,7 @@ def render(layout: Layout, values: Mapping[tuple[str, int, int], object], path: 
 
 class _Renderer:
     def __init__(self, layout: Layout, values: Mapping[tuple[str, int, int], object], path: Path):
-        self.layout, self.values = layout, values
+        self.layout, self.values, self.path = layout, values, path
         self.theme, self.units = layout.templates.theme, layout.templates.units
         self.book = xlsxwriter.Workbook(str(path), {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False})
         self.formats: dict[tuple[str, str | None], object] = {}
@@ -48,7 +50,10 @@ class _Renderer:
             self.book.define_name(name, "=" + area.a1())
         for sheet, worksheet in sheets:
             self._sheet(sheet, worksheet, formulas[sheet.name])
-        self.book.close()
+        try:
+            self.book.close()
+        except FileCreateError as error:
+            raise SizingError(f"{self.path}: cannot be written ({error})") from None
 
     def _sheet(self, sheet: Sheet, worksheet, formulas: Mapping[tuple[int, int], str]) -> None:
         for column, width in sheet.widths.items():

@@ -54,11 +54,12 @@ class Paragraphs(Spec):
 
 
 class Strip(Spec):
-    """The answer: labels over values, in the first rows of the sheet, which stay on screen."""
+    """The answer: labels over values, in the first rows of the sheet, which stay on screen; `show` gives a figure or none."""
 
     kind: Literal["strip"]
     values: dict[str, CellSpec]  # column letter -> value; `text` is its label
     message: CellSpec  # below the values, over the width of the strip
+    notes: CellSpec  # below the message
     checks: CellSpec  # at the right end of the title
     verdict: str
 
@@ -113,6 +114,7 @@ class RecordColumn(Spec):
     style: str | None = None
     own: Literal["text", "whole", "number", "yes_no", "family"] | None = None  # what the user's own rows take
     warns: bool = False  # any text in this column says that something is wrong
+    own_maximum: str | None = None  # name of the largest number that the user's own rows take
     cell_name: str | None = None  # a name for each cell, such as "{name}_default"
 
 

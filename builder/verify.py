@@ -11,6 +11,7 @@ from openpyxl.utils.datetime import to_excel
 
 from builder import presets as preset_files
 from builder.engines import Engine, ErrorValue, Session, Value, by_name, workbook_file
+from builder.engines.workbook_file import Cell
 from builder.errors import VerifyError
 from builder.own_rows import with_own_rows
 from builder.presets import Presets
@@ -64,11 +65,12 @@ def verify(path: Path | str, engine: type[Engine] | str, presets: Presets | None
     presets = presets or preset_files.load()
     with engine.open(path) as session:
         _require_names(session, presets)
-        presets = with_own_rows(presets, session.file)
+        recalculated = session.recalculated()
+        presets = with_own_rows(presets, session.file, {**session.file.constants, **recalculated})
         inputs = session.evaluate({}, [spec.name for spec in presets.inputs])
         expected = estimate(presets, inputs)
         rows = compare(session.evaluate({}, names_in_both(session, expected)), expected)
-        stale = tuple(_stale_cells(session))
+        stale = tuple(_stale_cells(session, recalculated))
     return VerifyResult(engine.name, inputs, rows, stale)
 
 
@@ -104,12 +106,12 @@ def _require_names(session: Session, presets: Presets) -> None:
         raise VerifyError(f"{session.file.path}: not a workbook of this project, or one of another version: no cell is named {', '.join(missing)}")
 
 
-def _stale_cells(session: Session):
+def _stale_cells(session: Session, recalculated: Mapping[Cell, Value]):
     book = workbook_file.load(session.file.path, cached_values=True)
-    for (sheet, cell), value in session.all_cells().items():
-        cached = _cached_value(book[sheet][cell], book.epoch)
+    for cell, value in recalculated.items():
+        cached = _cached_value(book[cell.sheet][cell.a1], book.epoch)
         if not _same(cached, value):
-            yield StaleCell(sheet, cell, cached, value)
+            yield StaleCell(cell.sheet, cell.a1, cached, value)
 
 
 def _cached_value(cell, epoch: datetime) -> object:

@@ -16,7 +16,7 @@ from builder.verify import equal
 PRESETS = load()
 BOOK = DIST / load_templates("finetune").book.file
 MODELS, CARDS = len(PRESETS.models), len(PRESETS.cards)
-NAME_WRONG, NUMBER_WRONG, WHOLE_WRONG = "name missing, taken", "numbers of 1 or more", "whole numbers in every"
+NAME_WRONG, NUMBER_WRONG, WHOLE_WRONG = "name ", "numbers from 1 to 10,000,000", "whole numbers in every"
 FAMILY_WRONG, CHOICE_WRONG = "a family of the Options sheet", "Yes or No for tied embeddings"
 BIAS_WRONG = "Yes or No for each bias"
 CARD = {"card_name": "My card", "card_memory_mib": 24_000, "card_context_mib": 300}
@@ -134,8 +134,11 @@ def test_an_own_model_of_a_presets_shape_gives_its_figures(book, name, below):
 WRONG_MODELS = [
     *({column: None} for column in MODEL),
     {"model_name": "TinyLlama 1.1B"}, {"model_name": "LLAMA 2 7B"}, {"model_name": "My * model"}, {"model_name": "Mine?"}, {"model_name": "~mine"},
-    {"model_name": 8}, {"model_heads": 30}, {"model_heads": 2}, {"model_layers": 21.5}, {"model_layers": 0}, {"model_hidden_size": -2048}, {"model_vocabulary": "32000"},
-    {"model_kv_heads": 0}, {"model_layers": True}, {"model_family": "Nobody"}, {"model_tied_embeddings": "Maybe"}, {"model_o_bias": 0},
+    {"model_name": " mine"}, {"model_name": "mine "}, {"model_name": " "}, {"model_name": "TinyLlama\u00a01.1B"}, {"model_layers": 1e300}, {"model_parameters": 1e16},
+    {"model_o_bias": "<>No"}, {"model_family": ">A"}, {"model_name": 8}, {"model_heads": 30}, {"model_heads": 2}, {"model_layers": 21.5}, {"model_layers": 0}, {"model_hidden_size": -2048},
+    {"model_name": " mine"}, {"model_name": "mine "}, {"model_vocabulary": 10_000_001}, {"model_parameters": 10**14 + 1},
+    {"model_vocabulary": "32000"}, {"model_kv_heads": 0}, {"model_layers": True},
+    {"model_family": "Nobody"}, {"model_tied_embeddings": "Maybe"}, {"model_o_bias": 0},
 ]
 
 
@@ -145,7 +148,7 @@ def reason(change):
     if column in ("model_name", "model_family"):
         return NAME_WRONG if column == "model_name" else FAMILY_WRONG
     if column.removeprefix("model_") in (*DIMENSIONS, "parameters"):
-        return WHOLE_WRONG if isinstance(value, float) else NUMBER_WRONG
+        return WHOLE_WRONG if isinstance(value, float) and value < 1e6 else NUMBER_WRONG
     return CHOICE_WRONG if column == "model_tied_embeddings" else BIAS_WRONG
 
 
@@ -198,8 +201,10 @@ def test_an_own_card_that_is_an_estimate_is_said_to_be_one(book):
 
 
 @pytest.mark.parametrize("change, why", [
-    *(({"card_name": name}, NAME_WRONG) for name in (None, "H100 SXM 80GB", "l4", "H100*", "mine?", "~mine", 24)),
-    *(({column: value}, "usable MiB and context MiB, both above 0") for column in ("card_memory_mib", "card_context_mib") for value in (None, 0, -8, "24 GB", True)),
+    *(({"card_name": name}, NAME_WRONG) for name in (None, "H100 SXM 80GB", "l4", "H100*", "mine?", "~mine", " mine", 24)),
+    *(({"card_estimate": value}, "for the estimate") for value in ("Maybe", "yes", "N*", 1)),
+    *(({column: value}, "usable MiB and context MiB, both above 0")
+      for column in ("card_memory_mib", "card_context_mib") for value in (None, 0, -8, "24 GB", True)),
 ], ids=str)
 def test_a_wrong_card_says_why_and_is_not_offered(book, change, why):
     row = CARD | change

@@ -211,3 +211,26 @@ def test_output_is_utf_8_whatever_the_terminal_says(encoding):
     for arguments in (["estimate"], ["estimate", "--json"]):
         done = subprocess.run([program, *arguments], capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding})
         assert done.returncode == 0 and "✓ FITS" in done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize("damage", [
+    ("xl/worksheets/sheet2.xml", b"</sheetData>", b"</sheet"), ("xl/worksheets/sheet2.xml", b"<v>8</v>", b"<v>eight</v>"),
+    ("xl/workbook.xml", b"Sizing!$C$", b"Sizing!$C:$C$"),
+])
+def test_verify_a_damaged_workbook(tmp_path, damage):
+    part, old, new = damage
+    path = tmp_path / "damaged.xlsx"
+    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(path, "w") as target:
+        for info in source.infolist():
+            target.writestr(info, source.read(info).replace(old, new, 1) if info.filename == part else source.read(info))
+    assert sizing("verify", path).exit_code in (4, 64)
+
+
+def test_build_where_the_book_is_a_folder(tmp_path):
+    (tmp_path / BOOK.name).mkdir()
+    result = sizing("build", "--out", tmp_path)
+    assert result.exit_code == 1 and "cannot be written" in result.output
+
+
+def test_a_number_of_thousands_of_digits():
+    assert sizing("estimate", "--set", f"batch_size={'9' * 5000}").exit_code == 64

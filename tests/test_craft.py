@@ -64,7 +64,7 @@ def test_01_the_first_sheet_says_what_the_book_is_for(book):
 
 def test_02_the_answer_is_frozen_at_the_top_of_the_sheet_of_inputs(book):
     sheet = book[HOME]
-    assert sheet.freeze_panes == "A5"
+    assert sheet.freeze_panes == "A6"
     strip = [cell.value for row in sheet.iter_rows(min_row=1, max_row=4) for cell in row if cell.value]
     assert {"Verdict", "Headroom (GB)"} <= set(strip)
     assert all(re.search("verdict|total|capacity|headroom|utilization", str(value)) for value in strip if str(value).startswith("=") and "message" not in value)

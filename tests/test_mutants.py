@@ -37,7 +37,9 @@ EQUIVALENT = {
         r"custom_targets_problem: without \(lora_targets_custom=0\)": "every list of targets but Custom has some",
         r"first_problem: 1 for 0": "read only where there is a problem, and then MATCH finds it",
         r"kbit_note: \+ for -": "1 where k-bit preparation is on and the base is not quantised, and 0 or 2 elsewhere",
-        r"lora_dropout_rate: lora_dropout_typed for lora_dropout_used(, place 2)?": "the other of the two is an error while the input is wrong",
+        r"(lora_dropout_rate|parameters): (\w+)_typed for \2_used(, place 2)?": "the other of the two is an error while the input is wrong",
+        r"trainable_parameters: lora_rank_typed for lora_rank_used": "not available while any input is wrong",
+        r"[qv]_targeted: kbit_preparation_row for lora_targets_row": "q and v are in every list of targets",
         r"article_dropout_mask_bytes: (/ for \*|without \* bytes_mask)": "bytes_mask is 1",
         r"article_peak_is_optimizer: article_peak_forward_bytes for article_peak_allocated_bytes":
             "where backward is the largest the branch gives 0 anyway, so only forward is left to compare with",
@@ -56,13 +58,13 @@ AT_PEAK = ("article_frozen_base", "article_adapter_weights", "article_gradients"
 READS = {"tokens_per_step": ("batch_size", "sequence_length"), "lora_dropout_rate": ("lora_dropout",)}
 UNCOVERED = {"compute_precision": "As stored, no autocast", "optimizer_choice": "SGD", "attention_kernel": "Eager", "loss_kernel": "Fused or chunked",
              "adapter_dtype": "BF16"}
-# What the answer strip says of choices that the article does not cover, in its order.
+# What the answer strip says of choices that the article does not cover.
 REASONS = {
-    "no autocast on this base; ": lambda job: job["compute_precision"] == "As stored, no autocast" and job["base_storage"] != "FP32",
-    "this optimizer; ": lambda job: job["optimizer_choice"] in ("Adam fused", "SGD"),
-    "eager attention; ": lambda job: job["attention_kernel"] == "Eager",
-    "a fused or chunked loss; ": lambda job: job["loss_kernel"] == "Fused or chunked",
-    "BF16 adapters; ": lambda job: job["adapter_dtype"] == "BF16",
+    "no autocast on this base": lambda job: job["compute_precision"] == "As stored, no autocast" and job["base_storage"] != "FP32",
+    "this optimizer": lambda job: job["optimizer_choice"] in ("Adam fused", "SGD"),
+    "eager attention": lambda job: job["attention_kernel"] == "Eager",
+    "a fused or chunked loss": lambda job: job["loss_kernel"] == "Fused or chunked",
+    "BF16 adapters": lambda job: job["adapter_dtype"] == "BF16",
 }
 
 
@@ -183,6 +185,7 @@ def made_jobs(presets) -> list[dict[str, object]]:
         *({"lora_targets": choice, name: "Yes"} for choice in ("Custom", "q, v") for name in targets),
         {"lora_targets": "Custom"}, {"heads_override": 6}, {"base_model": "Half"}, {"gpu_card": "Half"},
         {"optimizer_choice": "SGD", "batch_size": -1}, {"batch_size": -1, "lora_rank": 0, "loss_kernel": "None"},
+        FULL | {"layers_override": 0},
         *(FULL | {spec.name: "text"} for spec in presets.inputs if spec.kind in ("whole", "number")),
         *({spec.name: None} for spec in presets.inputs),
     ]
@@ -236,7 +239,7 @@ def laws(presets, job) -> Iterator[tuple[str, object]]:
     if covered:
         yield "article_items_at_peak_bytes", job.expected["article_peak_allocated_bytes"]
     if covered is not None:
-        yield "strip_advice", advice(presets, job)
+        yield "strip_advice", lambda values: advice(presets, job, values["strip_advice"])
 
 
 def used(presets, spec, typed: object) -> object:
@@ -247,12 +250,13 @@ def used(presets, spec, typed: object) -> object:
     return [choice.name for choice in offered].index(typed or spec.blank_means) + 1
 
 
-def advice(presets, job) -> str:
-    """What the answer strip says beside a verdict."""
+def advice(presets, job, shown: str) -> str | None:
+    """What the answer strip says beside a verdict; where there is none, what it shows if that gives the reasons and no other."""
     text = {FITS: "advice_fits", DOES_NOT_FIT: "advice_does_not_fit"}.get(job.expected["article_fit_verdict"])
     if text:
         return presets.constants[text].value
-    return "The article does not cover: " + "".join(reason for reason, applies in REASONS.items() if applies(job.typed))
+    right = str(shown).startswith("The article does not cover") and all((reason in shown) == applies(job.typed) for reason, applies in REASONS.items())
+    return shown if right else None
 
 
 def survivors(book, presets, jobs, found) -> list[str]:

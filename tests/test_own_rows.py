@@ -1,10 +1,13 @@
 """`verify` knows the models and cards that a user typed into the free rows of a workbook."""
 from __future__ import annotations
 
+from datetime import datetime
+
 import openpyxl
 import pytest
 
 from builder.book import build
+from builder.engines import ENGINES
 from builder.presets import load
 from builder.verify import verify
 
@@ -57,3 +60,22 @@ def test_incomplete_cards_are_refused_by_both(typed, change):
     values = {row.name: row.book for row in result.rows}
     assert values["article_fit_verdict"] == "CHECK INPUTS" and "(gpu_card)" in values["input_message"]
     assert [row for row in result.rows if not row.agrees] == []
+
+
+@pytest.mark.parametrize("change", [{"model_heads": "=8*2"}, {"model_layers": datetime(1900, 1, 10)}])
+def test_a_formula_or_a_date_format_in_a_row_is_the_number_it_shows(typed, change):
+    result = verify(typed(MODEL | change, CARD), "formualizer")
+    assert {row.name: row.book for row in result.rows}["trainable_parameters"] == 1_549_440
+    assert [row for row in result.rows if not row.agrees] == []
+
+
+def test_an_error_value_chooses_no_row(typed):
+    """Once the word `error`, which the Workings showed for an error value, was a name that a row could have."""
+    path = typed(MODEL | {"model_name": "error"}, CARD | {"card_name": "*error*"})
+    book = openpyxl.load_workbook(path)
+    for name in ("base_model", "gpu_card"):
+        sheet, cell = next(book.defined_names[name].destinations)
+        book[sheet][cell].value = "=NA()"
+    book.save(path)
+    with ENGINES["formualizer"].open(path) as session:
+        assert session.evaluate({}, ["article_fit_verdict"]) == {"article_fit_verdict": "CHECK INPUTS"}

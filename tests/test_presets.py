@@ -279,7 +279,7 @@ BAD = {
     "bounds of a choice": (BASE, "  default: BF16\n", "  default: BF16\n  minimum: 1\n", "minimum", "minimum: not for kind choice"),
     "whole without lower bound": (ADAPTERS, "  minimum: 1\n  maximum: 4096\n", "  maximum: 4096\n", "lora_rank", "minimum: missing; kind whole needs a lower bound"),
     "fraction as bound of a whole": (ADAPTERS, "maximum: 4096", "maximum: 4096.5", None, "maximum: 4096.5 is not for kind whole"),
-    "two lower bounds": (CARD_INPUTS, "  exclusive_minimum: 0\n", "  exclusive_minimum: 0\n  minimum: 0\n", "exclusive_minimum", "exclusive_minimum: not beside minimum"),
+    "two lower bounds": (CARD_INPUTS, "  minimum: 0.0001\n", "  exclusive_minimum: 0\n  minimum: 0\n", "exclusive_minimum", "exclusive_minimum: not beside minimum"),
     "camelCase": (CONSTANTS, "- name: bytes_fp32", "- name: bytesFp32", None, "name: 'bytesFp32' must be snake_case with an underscore"),
     "name like a cell": (CONSTANTS, "- name: bytes_fp32", "- name: bf16", None, "name: 'bf16' must be snake_case with an underscore"),
     "constant twice": (CONSTANTS, "- name: bytes_fp32", "- name: bytes_per_gb", None, "the name 'bytes_per_gb' is taken at "),

@@ -41,7 +41,7 @@ FAULTS = {
     "no formula at all": (TOTAL, USED_FORMULA, 'formula: ""', "formula: '' is empty", None),
     "an unknown style": (CHECKS, "style: total_label", "style: total_labels", "no style 'total_labels'; did you mean 'total_label'?", "known_styles"),
     "an unknown quantity on a sheet": (SIZING, "  - gpu_capacity_gib\n", "  - gpu_capacity_gb_\n", "no quantity 'gpu_capacity_gb_' in the Workings; did you mean 'gpu_capacity_gb'?", None),
-    "a comma that splits a cell": (CHECKS, "Reserved + context + memory already in use.]", "Reserved, context and memory already in use.]", "4 cells, not 3", "even_grids"),
+    "a comma that splits a cell": (CHECKS, "Rows of the Models sheet that say what is wrong with them.]", "Rows of the Models sheet, which say what is wrong with them.]", "4 cells, not 3", "even_grids"),
 }
 
 

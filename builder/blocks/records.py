@@ -58,9 +58,10 @@ def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int,
         else:
             value = as_cell(get(records[offset], column.field))
             sheet.put(row, index, value, style, column.unit)
-            if style == "record_wrap" and isinstance(value, str):
+            if isinstance(value, str) and "text_wrap" in layout.templates.theme.styles[style]:
                 sheet.grow(row, value, index, 10)
-            if column.cell_name:
+            # A bound that an input does not have gets no name; a default that is blank does, because scenarios read it.
+            if column.cell_name and (value is not None or column.field == "default"):
                 name = column.cell_name.format(name=get(records[offset], "name"))
                 layout.define(name, sheet.area(row, index), get(records[offset], "unit") if column.unit == "number" else column.unit, where)
     if column.name and column.name.endswith("_verdict"):
@@ -81,8 +82,12 @@ def _validate_own(sheet: Sheet, column: RecordColumn, row: int, index: int) -> N
         sheet.validations.append(Validation(row, index, "list", source=source, title=title, error="Pick one of the list."))
     elif column.own in ("whole", "number"):
         kind = "whole" if column.own == "whole" else "decimal"
-        sheet.validations.append(Validation(row, index, kind, ">=" if kind == "whole" else ">", 1 if kind == "whole" else 0, allow_blank=True,
-                                            title=title, error="A number above 0, whole where it counts something."))
+        error = "A number above 0, whole where it counts something, and not beyond what the overrides on the Sizing sheet take."
+        if column.own_maximum and kind == "whole":
+            rule = Validation(row, index, kind, "between", 1, f"={column.own_maximum}", allow_blank=True, title=title, error=error)
+        else:
+            rule = Validation(row, index, kind, ">", 0, allow_blank=True, title=title, error=error)
+        sheet.validations.append(rule)
 
 
 def get(record: Any, path: str) -> Any:

@@ -27,7 +27,7 @@ def sections(presets, templates) -> list[Section]:
     typed = [Row(f"{spec.name}_typed", f"{spec.label}, as typed", spec.unit, typed_formula(spec.name)) for spec in inputs]
     return [
         Section("Scenario", (Row("scenario_number", "Number of the scenario in its group", "count", ""),), "A constant: it picks the row of the scenario's table."),
-        Section("Inputs as typed", tuple(typed), "Blank is shown as empty text, an error as the word error."),
+        Section("Inputs as typed", tuple(typed), "Blank is shown as empty text, an error as *error*."),
         Section("Input checks: 1 where an input is wrong", tuple(check_rows(inputs, presets.rules))),
         Section("Inputs used", tuple(used_row(spec) for spec in inputs), "Not available while the input is wrong, so that no figure is built on a default."),
         *(Section(line.title, line.rows, line.help) for line in templates.lines),

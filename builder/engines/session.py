@@ -55,9 +55,13 @@ class Session(ABC):
         values = {**self.file.constants, **typed, **self._results(typed, formulas)}
         return {name: plain(values.get(cell)) for name, cell in wanted.items()}
 
+    def recalculated(self) -> dict[Cell, Value]:
+        """Recalculated value of every formula cell, with the file's own inputs."""
+        return self._results({}, tuple(sorted(self.file.formulas)))
+
     def all_cells(self) -> dict[tuple[str, str], Value]:
-        """Recalculated value of every formula cell, by sheet and A1 reference, with the file's own inputs."""
-        return {(cell.sheet, cell.a1): value for cell, value in self._results({}, tuple(sorted(self.file.formulas))).items()}
+        """The same by sheet and A1 reference."""
+        return {(cell.sheet, cell.a1): value for cell, value in self.recalculated().items()}
 
     def _results(self, typed: Mapping[Cell, object], formulas: tuple[Cell, ...]) -> dict[Cell, Value]:
         if not formulas:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, time
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
 
 import openpyxl
 from openpyxl.utils import get_column_letter
+from openpyxl.utils.datetime import to_excel
 from openpyxl.utils.exceptions import InvalidFileException
 
 from builder.errors import UsageError, nearest
@@ -61,6 +63,13 @@ def read(path: Path | str) -> WorkbookFile:
     Raises UsageError for a file that is missing or is no .xlsx workbook.
     """
     book = load(path, cached_values=False)
+    try:
+        return _read(Path(path), book)
+    except (TypeError, ValueError, IndexError, KeyError) as error:  # openpyxl finds some damage only when cells are asked for
+        raise UsageError(f"{path}: cannot be read as an .xlsx workbook ({error})") from None
+
+
+def _read(path: Path, book: openpyxl.Workbook) -> WorkbookFile:
     constants, formulas = {}, set()
     for sheet in book.worksheets:
         for row in sheet.iter_rows():
@@ -71,10 +80,11 @@ def read(path: Path | str) -> WorkbookFile:
                 if cell.data_type == "f":
                     formulas.add(place)
                 else:
-                    constants[place] = cell.value
+                    # A number with a date format is still the number that formulas read.
+                    constants[place] = to_excel(cell.value, book.epoch) if isinstance(cell.value, (date, time)) else cell.value
     areas = dict(_named_areas(book))
     names = {name: cells[0] for name, cells in areas.items() if len(cells) == 1}
-    return WorkbookFile(Path(path), names, areas, constants, frozenset(formulas))
+    return WorkbookFile(path, names, areas, constants, frozenset(formulas))
 
 
 def load(path: Path | str, cached_values: bool) -> openpyxl.Workbook:
@@ -84,7 +94,7 @@ def load(path: Path | str, cached_values: bool) -> openpyxl.Workbook:
     """
     try:
         return openpyxl.load_workbook(path, data_only=cached_values)
-    except (OSError, BadZipFile, InvalidFileException, KeyError) as error:
+    except (OSError, BadZipFile, InvalidFileException, KeyError, IndexError, TypeError, ValueError, SyntaxError) as error:
         raise UsageError(f"{path}: cannot be read as an .xlsx workbook ({error})") from None
 
 
@@ -95,5 +105,5 @@ def _named_areas(book: openpyxl.Workbook):
         if len(destinations) == 1 and destinations[0][0] in book.sheetnames:
             sheet, reference = destinations[0]
             first_column, first_row, last_column, last_row = openpyxl.utils.range_boundaries(reference)
-            if first_column == last_column:
+            if first_column == last_column and None not in (first_row, last_row):
                 yield name, tuple(Cell(sheet, row, first_column) for row in range(first_row, last_row + 1))

@@ -26,4 +26,4 @@ def notes(
         "note_targets": lora_targets != "Custom" and any(switched_on.values()),
         "note_estimate": capacity_estimated,
     }
-    return "".join(f" {texts[name]}" for name, applies in applying.items() if applies)
+    return "".join(f"{texts[name]} " for name, applies in applying.items() if applies)

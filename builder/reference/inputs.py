@@ -7,8 +7,8 @@ A typed value is blank (None or an empty text), a number (not a bool), a text, o
     number                valid when it is a number within its bounds
     blank                 valid only where the input's specification says that blank has a meaning
 
-A bound that is itself unavailable (the layers of an unknown model) makes a typed value invalid. The rules over several
-inputs come after the inputs, and are broken, too, when what they compare is unavailable.
+A bound that is itself unavailable (the layers of an unknown model) bounds nothing, and a rule over several inputs, which
+come after the inputs, holds when what it compares is unavailable: the input that is wrong has its own message.
 
 Source of names, bounds, defaults and messages: the presets' input specifications.
 """
@@ -80,13 +80,13 @@ def is_valid(spec: object, cell: object, offered: Iterable[str], maximum: object
         return spec.blank == "allowed"
     if spec.kind in ("choice", "model", "card"):
         return isinstance(cell, str) and cell in offered
-    if not is_number(cell) or maximum is UNAVAILABLE:
+    if not is_number(cell):
         return False
     if spec.kind == "whole" and cell % 1 != 0:
         return False
     return (
         (spec.minimum is None or cell >= spec.minimum)
-        and (maximum is None or cell <= maximum)
+        and (maximum is None or maximum is UNAVAILABLE or cell <= maximum)
         and (spec.exclusive_minimum is None or cell > spec.exclusive_minimum)
         and (spec.exclusive_maximum is None or cell < spec.exclusive_maximum)
     )
@@ -125,15 +125,13 @@ def heads_divide(presets: Presets, values: Mapping[str, object]) -> bool:
     """Whether the attention heads used are a whole multiple of the KV heads used."""
     heads = dimension_used(presets, values, "heads")
     kv_heads = dimension_used(presets, values, "kv_heads")
-    return UNAVAILABLE not in (heads, kv_heads) and heads % kv_heads == 0
+    return UNAVAILABLE in (heads, kv_heads) or heads % kv_heads == 0
 
 
 def custom_targets(presets: Presets, values: Mapping[str, object]) -> bool:
     """Whether some projection is targeted. The seven switches are looked at only when the targets are Custom."""
     switches = [values[f"target_{projection}"] for projection in PROJECTIONS]
-    if values["lora_targets"] != CUSTOM:
-        return values["lora_targets"] is not UNAVAILABLE
-    return UNAVAILABLE not in switches and "Yes" in switches
+    return values["lora_targets"] != CUSTOM or UNAVAILABLE in switches or "Yes" in switches
 
 
 RULES = {"heads_divide": heads_divide, "custom_targets": custom_targets}
