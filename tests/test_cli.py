@@ -213,17 +213,28 @@ def test_output_is_utf_8_whatever_the_terminal_says(encoding):
         assert done.returncode == 0 and "✓ FITS" in done.stdout.decode("utf-8")
 
 
-@pytest.mark.parametrize("damage", [
-    ("xl/worksheets/sheet2.xml", b"</sheetData>", b"</sheet"), ("xl/worksheets/sheet2.xml", b"<v>8</v>", b"<v>eight</v>"),
-    ("xl/workbook.xml", b"Sizing!$C$", b"Sizing!$C:$C$"),
-])
-def test_verify_a_damaged_workbook(tmp_path, damage):
-    part, old, new = damage
+def damaged(tmp_path, part, change):
+    """A copy of the shipped book with one part of it changed; None leaves the part out."""
     path = tmp_path / "damaged.xlsx"
     with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(path, "w") as target:
         for info in source.infolist():
-            target.writestr(info, source.read(info).replace(old, new, 1) if info.filename == part else source.read(info))
-    assert sizing("verify", path).exit_code in (4, 64)
+            content = source.read(info) if info.filename != part else change(source.read(info))
+            if content is not None:
+                target.writestr(info, content)
+    return path
+
+
+@pytest.mark.parametrize("part, change", [
+    ("xl/workbook.xml", lambda content: None),
+    ("xl/worksheets/sheet2.xml", lambda content: None),
+    ("xl/worksheets/sheet2.xml", lambda content: content[:5000]),
+    ("xl/styles.xml", lambda content: content[:2000]),
+    ("xl/workbook.xml", lambda content: re.sub(rb"Sizing!\$C\$\d+<", b"Sizing!#REF!<", content)),
+], ids=["no list of sheets", "no sheet", "a sheet cut off", "styles cut off", "names that point nowhere"])
+def test_verify_a_damaged_workbook_gives_one_line(tmp_path, part, change):
+    path = damaged(tmp_path, part, change)
+    result = sizing("verify", path)
+    assert result.exit_code in (4, 64) and result.stderr.startswith(f"error: {path}: ") and result.stderr.count("\n") == 1
 
 
 def test_build_where_the_book_is_a_folder(tmp_path):

@@ -32,8 +32,6 @@ EQUIVALENT = {
             "a text or a logical value is not equal to its INT, or is above every number and so above the bound",
         r"(base_model|gpu_card)_(problem|row): (model|card)_name for (model|card)_offered(, place 2)?":
             "a row offers its name or nothing, so that either one of the two columns tells what is offered",
-        r"heads_divide_problem: (without \(heads>=kv_heads\)|kv_heads_override_typed for heads)":
-            "heads below kv_heads are no multiple of them: MOD refuses them as well",
         r"custom_targets_problem: without \(lora_targets_custom=0\)": "every list of targets but Custom has some",
         r"first_problem: 1 for 0": "read only where there is a problem, and then MATCH finds it",
         r"kbit_note: \+ for -": "1 where k-bit preparation is on and the base is not quantised, and 0 or 2 elsewhere",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder.engines.session import ErrorValue, TypingSession
 from builder.engines.workbook_file import Cell
-from builder.errors import EngineMissing
+from builder.errors import EngineMissing, UsageError
 
 # formualizer's error kinds -> the texts that a spreadsheet shows.
 ERRORS = {"Na": "#N/A", "Value": "#VALUE!", "Div": "#DIV/0!", "Ref": "#REF!", "Name": "#NAME?", "Num": "#NUM!", "Null": "#NULL!"}
@@ -36,7 +36,10 @@ class FormualizerSession(TypingSession):
         import formualizer
 
         super().__init__(path)
-        self._book = formualizer.Workbook.from_path(str(path))
+        try:
+            self._book = formualizer.Workbook.from_path(str(path))
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read by formualizer ({error})") from None
         self._book.set_temporal_egress("serial")  # dates as the numbers that they are
 
     def _type_and_read(self, changes: Mapping[Cell, object], formulas: tuple[Cell, ...]) -> Iterable[object]:
