@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from builder.errors import TemplateError, nearest
 from builder.formula import MAX_LENGTH, MAX_NESTING, SAFE_FUNCTIONS, Call, Formula, FormulaSyntaxError, Number, nesting, walk
-from builder.grid import Cell
+from builder.grid import Cell, range_name
 from builder.specs import Grid
 from builder.units import ANY, UnitMismatch, describe, dimension, suffix_unit
 
@@ -41,12 +41,12 @@ class _Book:
                         self.formulas.append((where, cell.content, cell, (sheet.name, row, column)))
 
     def known(self, name: str) -> bool:
-        return name in self.layout.names or name.removesuffix("_column") in self.layout.names
+        return name in self.layout.names or range_name(name) in self.layout.names
 
     @cached_property
     def used(self) -> frozenset[str]:
         """Every name that a formula or a conditional format reads."""
-        names = {name.removesuffix("_column") for _, formula, _, _ in self.formulas for name in formula.names}
+        names = {range_name(name) for _, formula, _, _ in self.formulas for name in formula.names}
         for sheet in self.layout.sheets:
             for condition in sheet.conditions:
                 names.update(re.findall(r"[a-z][a-z0-9_]+", condition.formula))
@@ -131,7 +131,7 @@ def units_agree(book: _Book) -> Iterator[Finding]:
     units = book.layout.templates.units
 
     def of_name(name: str):
-        unit = book.layout.units.get(name) or book.layout.units.get(name.removesuffix("_column"))
+        unit = book.layout.units.get(name) or book.layout.units.get(range_name(name))
         return units[unit].dimension if unit in units and unit not in UNCHECKED else ANY
 
     for where, formula, cell, _ in book.formulas:
@@ -161,7 +161,7 @@ def no_cycles(book: _Book) -> Iterator[Finding]:
         sheet = next(sheet for sheet in book.layout.sheets if sheet.name == area.sheet)
         cell = sheet.cells.get((area.row, area.column))
         if cell is not None and isinstance(cell.content, Formula):
-            at[name] = [part.removesuffix("_column") for part in cell.content.names]
+            at[name] = [range_name(part) for part in cell.content.names]
     try:
         tuple(TopologicalSorter(at).static_order())
     except CycleError as error:

@@ -13,6 +13,9 @@ from rich.table import Table
 from builder import __version__
 from builder.errors import SizingError, UsageError, VerifyError, nearest, place
 
+# How many cells with a stale value `verify` names; a book saved without values has thousands.
+STALE_SHOWN = 10
+# What a spreadsheet would read as a number.
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
@@ -34,8 +37,6 @@ class _Group(click.Group):
         return super().resolve_command(context, args)
 
 
-# How many cells with a stale value `verify` names; a book saved without values has thousands.
-STALE_SHOWN = 10
 # sysexits' EX_USAGE, as our own UsageError has it: click's 2 is that of a wrong preset.
 click.UsageError.exit_code = UsageError.exit_code
 

@@ -5,14 +5,12 @@ from datetime import date
 
 import formualizer
 
+from builder.engines.formualizer_engine import ERRORS
 from builder.errors import TemplateError
 from builder.formula import Formula
 from builder.layout import Layout
 
 Value = str | float | int | bool
-
-# formualizer's error kinds -> the texts that Excel shows.
-ERRORS = {"Na": "#N/A", "Value": "#VALUE!", "Div": "#DIV/0!", "Div0": "#DIV/0!", "Ref": "#REF!", "Name": "#NAME?", "Num": "#NUM!", "Null": "#NULL!"}
 
 
 def evaluate(layout: Layout) -> dict[tuple[str, int, int], Value]:

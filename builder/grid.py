@@ -28,6 +28,11 @@ def column_number(letters: str) -> int:
     return number - 1
 
 
+def range_name(name: str) -> str:
+    """The name of a table's column, which formulas of that table call `<name>_column` because `<name>` is the cell of their own row."""
+    return name.removesuffix("_column")
+
+
 @dataclass(frozen=True, slots=True)
 class Area:
     """A cell or a block of cells, 0-based, both ends included; what a defined name stands for."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from builder import blocks
 from builder.errors import TemplateError, nearest
 from builder.formula import Formula
-from builder.grid import Area, Cell, Scope, Sheet, column_number
+from builder.grid import Area, Cell, Scope, Sheet, column_number, range_name
 from builder.specs import CellSpec, Grid, Records
 from builder.template import Row, Templates
 
@@ -22,7 +22,8 @@ class Layout:
     sheets: list[Sheet] = field(default_factory=list)
     names: dict[str, Area] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    rows: dict[str, Row] = field(default_factory=dict)  # quantities of the Workings
+    sections: list[blocks.workings.Section] = field(default_factory=list)  # of the Workings
+    rows: dict[str, Row] = field(default_factory=dict)  # their quantities
     grids: dict[str, Area] = field(default_factory=dict)  # grids that charts draw
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)  # prefix -> first and last scenario column of the Workings
 
@@ -71,7 +72,7 @@ class Layout:
             if found is not None:
                 return found
             if name not in self.names:
-                name = name.removesuffix("_column")
+                name = range_name(name)
                 self._define_span(name, cell.where)
             if name not in self.names:
                 raise TemplateError(f"{cell.where}: no name '{name}' in this book{nearest(name, self.names)}")
@@ -99,8 +100,8 @@ def lay_out(presets, templates: Templates, all_scenarios: bool = True) -> Layout
     `all_scenarios=False` gives the one-column render: the user's job alone, without the sheets that need the other scenarios; the
     formulas of the user's column are the same in both.
     """
-    layout = Layout(presets, templates, all_scenarios)
-    layout.rows = {row.name: row for section in blocks.workings.sections(presets, templates) for row in section.rows}
+    layout = Layout(presets, templates, all_scenarios, sections=blocks.workings.sections(presets, templates))
+    layout.rows = {row.name: row for section in layout.sections for row in section.rows}
     for spec in templates.sheets:
         if all_scenarios or not spec.all_scenarios:
             widths = {column_number(letter): width for letter, width in spec.columns.items()}

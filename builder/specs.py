@@ -47,12 +47,6 @@ class Heading(Spec):
     text: str = ""
 
 
-class Paragraphs(Spec):
-    kind: Literal["paragraphs"]
-    style: str = "text"
-    lines: list[str]
-
-
 class Strip(Spec):
     """The answer: labels over values, in the first rows of the sheet, which stay on screen; `show` gives a figure or none."""
 
@@ -174,7 +168,7 @@ class ChartSpec(Spec):
 
 
 Block = Annotated[
-    Heading | Paragraphs | Strip | InputTable | OverrideTable | Grid | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
+    Heading | Strip | InputTable | OverrideTable | Grid | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
     Field(discriminator="kind"),
 ]
 

@@ -23,6 +23,17 @@ from builder.reference import PUBLIC_OUTPUTS, estimate
 BOOK = DIST / "gpu-finetune-memory-sizing.xlsx"
 
 
+def copy_of_book(tmp_path, change):
+    """A copy of the shipped book, each part as `change(part, content)` gives it; None leaves the part out."""
+    path = tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(path, "w") as target:
+        for info in source.infolist():
+            content = change(info.filename, source.read(info))
+            if content is not None:
+                target.writestr(info, content)
+    return path
+
+
 def sizing(*arguments):
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
@@ -101,11 +112,7 @@ def test_verify_the_shipped_book():
 
 
 def test_verify_says_which_cached_value_is_stale(tmp_path):
-    changed = tmp_path / "changed.xlsx"
-    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(changed, "w") as target:
-        for info in source.infolist():
-            target.writestr(info, source.read(info).replace(b"</f><v>6307840</v>", b"</f><v>6307841</v>"))
-    result = sizing("verify", changed)
+    result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"</f><v>6307840</v>", b"</f><v>6307841</v>")))
     assert result.exit_code == 4 and "cached values are stale" in result.output
     assert "Workings!" in result.output and "cached 6307841, recalculated 6307840.0" in result.output
 
@@ -189,11 +196,7 @@ def test_an_engine_that_is_not_installed_exits_with_5_and_says_how_to_install_it
 
 
 def test_verify_names_the_quantity_whose_constant_was_changed(tmp_path):
-    changed = tmp_path / "changed.xlsx"
-    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(changed, "w") as target:
-        for info in source.infolist():
-            target.writestr(info, source.read(info).replace(b"<v>4.316</v>", b"<v>4.4</v>"))
-    result = sizing("verify", changed)
+    result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"<v>4.316</v>", b"<v>4.4</v>")))
     assert result.exit_code == 4 and re.search(r"^article_workspace_tensors: book 45\.5\d*, reference 45\.4\d*$", result.stderr, re.MULTILINE)
 
 
@@ -213,17 +216,6 @@ def test_output_is_utf_8_whatever_the_terminal_says(encoding):
         assert done.returncode == 0 and "✓ FITS" in done.stdout.decode("utf-8")
 
 
-def damaged(tmp_path, part, change):
-    """A copy of the shipped book with one part of it changed; None leaves the part out."""
-    path = tmp_path / "damaged.xlsx"
-    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(path, "w") as target:
-        for info in source.infolist():
-            content = source.read(info) if info.filename != part else change(source.read(info))
-            if content is not None:
-                target.writestr(info, content)
-    return path
-
-
 @pytest.mark.parametrize("part, change", [
     ("xl/workbook.xml", lambda content: None),
     ("xl/worksheets/sheet2.xml", lambda content: None),
@@ -232,7 +224,7 @@ def damaged(tmp_path, part, change):
     ("xl/workbook.xml", lambda content: re.sub(rb"Sizing!\$C\$\d+<", b"Sizing!#REF!<", content)),
 ], ids=["no list of sheets", "no sheet", "a sheet cut off", "styles cut off", "names that point nowhere"])
 def test_verify_a_damaged_workbook_gives_one_line(tmp_path, part, change):
-    path = damaged(tmp_path, part, change)
+    path = copy_of_book(tmp_path, lambda name, content: change(content) if name == part else content)
     result = sizing("verify", path)
     assert result.exit_code in (4, 64) and result.stderr.startswith(f"error: {path}: ") and result.stderr.count("\n") == 1
 

@@ -3,7 +3,6 @@ from builder.blocks import changes, chart, grids, inputs, options, records, stri
 
 PLACERS = {
     "heading": texts.place_heading,
-    "paragraphs": texts.place_paragraphs,
     "strip": strip.place,
     "inputs": inputs.place_inputs,
     "overrides": inputs.place_overrides,

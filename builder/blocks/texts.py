@@ -1,10 +1,10 @@
-"""Headings and paragraphs."""
+"""Headings: of a sheet, of a block, of columns."""
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
 from builder.grid import Link, Sheet
-from builder.specs import Heading, Paragraphs
+from builder.specs import Heading
 
 # The sheet that holds the inputs and the answer: every other sheet links back to it.
 HOME = "Sizing"
@@ -18,15 +18,6 @@ def place_heading(layout, sheet: Sheet, spec: Heading, row: int) -> int:
     sheet.put(row + 1, column, spec.text, "subtitle")
     sheet.links.append(Link(row + 2, column, HOME, f"Go to {HOME}"))
     return row + 3
-
-
-def place_paragraphs(layout, sheet: Sheet, spec: Paragraphs, row: int) -> int:
-    """One row per paragraph."""
-    for line in spec.lines:
-        sheet.put(row, sheet.first_column, line, spec.style)
-        sheet.grow(row, line, sheet.first_column)
-        row += 1
-    return row + 1
 
 
 def place_headings(sheet: Sheet, row: int, column: int, headings: Sequence[str], numbers: Container[int] = ()) -> None:

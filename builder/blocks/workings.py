@@ -42,16 +42,15 @@ def place(layout, sheet: Sheet, spec: Workings, row: int) -> int:
     for column, title, _, _ in scenarios:
         sheet.put(row, column, title, "number_heading")
         sheet.widths.setdefault(column, 18)
-    parts = sections(layout.presets, layout.templates)
     places: dict[str, int] = {}
     at = row + 1
-    for part in parts:
+    for part in layout.sections:
         at += 1
         for item in part.rows:
             places[item.name] = at
             at += 1
     scope = Across(places)
-    for part in parts:
+    for part in layout.sections:
         first = places[part.rows[0].name]
         sheet.band(first - 1, part.title)
         sheet.put(first - 1, FORMULA, part.help or None, "band")

@@ -28,7 +28,6 @@ from builder.reference import (
 from builder.reference.inputs import Refusal
 from builder.reference.job import Job
 
-
 PUBLIC_OUTPUTS = ("trainable_parameters", *article_verdict.OUTPUTS, "gpu_capacity_gb", "input_message")
 """Every output that users rely on, in the order in which the command line prints them."""
 
