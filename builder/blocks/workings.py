@@ -81,6 +81,7 @@ def _put_row(layout, sheet: Sheet, item: Row, row: int, scenarios, scope: Across
     sheet.put(row, SOURCE, item.source or None, "help")
     sheet.grow(row, item.text, FORMULA, 17)  # a wide font, and names that do not break
     sheet.grow(row, item.source, SOURCE, 10)
+    style = "text_value" if item.unit in ("text", "choice") else "value"  # a long text is cut at its end, not at its start
     where = item.where or f"sheet {sheet.name}, row '{item.name}'"
     layout.define(item.name, sheet.area(row, USER), item.unit, where)
     for column, _, group, number in scenarios:
@@ -88,7 +89,7 @@ def _put_row(layout, sheet: Sheet, item: Row, row: int, scenarios, scope: Across
             sheet.put(row, column, number, "value", item.unit)
             continue
         formula = item.formula if not item.name.endswith("_typed") or group.source == "inputs" else _typed(layout, item, group, number, where)
-        sheet.put(row, column, formula, "value", item.unit, scope, where)
+        sheet.put(row, column, formula, style, item.unit, scope, where)
 
 
 def _typed(layout, item: Row, group: Scenarios, number: int, where: str):
