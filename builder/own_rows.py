@@ -55,8 +55,23 @@ def _model(presets: Presets, row: Mapping[str, object], limits: Mapping[str, flo
     beyond = any(row[name] > limits[f"{name}_override"] for name in (*DIMENSIONS, "parameters"))
     if beyond or shape.heads % shape.kv_heads:
         return []
+    attention = _attention(row, limits["hidden_size_override"])
+    if attention is None:
+        return []
     return [ModelPreset.model_construct(
-        name=row["name"], slug="", family=family, family_name=row["family"], hub_id="", shape=shape, parameters=parameters, notes=None)]
+        name=row["name"], slug="", family=family, family_name=row["family"], hub_id="", shape=shape, parameters=parameters, notes=None, **attention)]
+
+
+def _attention(row: Mapping[str, object], largest: float) -> dict[str, object] | None:
+    """Sliding window, full attention every so many layers, and rotary share; None where they are wrong or do not go together."""
+    window, every, share = (None if row[name] == "" else _whole(row[name]) for name in ("sliding_window", "full_attention_every", "rotary_share"))
+    every, share = 1 if every is None else every, 1 if share is None else share
+    right = (
+        (window is None or (type(window) is int and 1 <= window <= largest))
+        and type(every) is int and 0 <= every <= largest and (window is None) == (every == 1)
+        and type(share) in (int, float) and 0 < share <= 1
+    )
+    return {"sliding_window": window, "full_attention_every": every, "rotary_share": share} if right else None
 
 
 def _card(row: Mapping[str, object], largest_mib: float) -> list[CardPreset]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from builder.errors import nearest
 from builder.option_schema import Choice, Input, InputSpec, OptionFile
-from builder.schema import DIMENSIONS, PROJECTIONS, CardFile, Family, ModelPreset
+from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, CardFile, Family, ModelPreset
 from builder.strict_yaml import Document, KeyPath
 from builder.validate import shown
 
@@ -34,13 +34,19 @@ def family(document: Document, found: Family) -> None:
         raise document.problem(("gated_mlp",), "gated_mlp: false, but the formulas count a gated MLP (gate, up and down); only true is known so far")
     if tuple(found.projections) != PROJECTIONS:
         raise document.problem(("projections",), f"projections: {', '.join(found.projections)}, but the formulas count {', '.join(PROJECTIONS)}")
+    for name, parts in found.fused_projections.items():
+        if parts != FUSED[name]:
+            raise document.problem(("fused_projections", name), f"{name}: {', '.join(parts)}, but the formulas fuse {', '.join(FUSED[name])}")
 
 
 def model(document: Document, found: ModelPreset, of_family: Family) -> None:
-    """Attention heads share KV heads evenly, and the count is the one that the shape gives."""
+    """Attention heads share KV heads evenly, a sliding window has layers that slide, and the count is the one that the shape gives."""
     heads, kv_heads = found.shape.heads, found.shape.kv_heads
     if heads % kv_heads:
         raise document.problem(("shape", "kv_heads"), f"kv_heads: {kv_heads} does not divide heads, {heads}; expected a divisor of {heads}")
+    if (found.sliding_window is None) != (found.full_attention_every == 1):
+        problem = "missing, but some layers slide" if found.sliding_window is None else f"{found.sliding_window}, but every layer has full attention"
+        raise document.problem(("sliding_window",), f"sliding_window: {problem} (full_attention_every: {found.full_attention_every})")
     value, counted = found.parameters.value, found.parameters_from_shape(of_family)
     if value != counted:
         raise document.problem(("parameters", "value"), f"value: {value} parameters, but the shape gives {counted}, a difference of {value - counted:+}")

@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 Scalar = str | int | float
 
 PROJECTIONS = ("q", "k", "v", "o", "gate", "up", "down")
+# Projections that a family may hold as one matrix, under the name of that matrix.
+FUSED = {"qkv": ["q", "k", "v"], "gate_up": ["gate", "up"]}
 DIMENSIONS = ("hidden_size", "layers", "heads", "kv_heads", "head_dim", "feed_forward", "vocabulary")
 # Excel shows no more of an input message (and of an error message) and of its title.
 HELP_LENGTH, TITLE_LENGTH, NAME_LENGTH = 255, 32, 60
@@ -73,9 +75,29 @@ class Family(Spec):
     final_norms: Annotated[int, Field(ge=0)]
     gated_mlp: bool
     projections: list[Literal["q", "k", "v", "o", "gate", "up", "down"]]
+    qk_norms: Literal[0, 2]  # norm weight vectors of head_dim per layer: on q and on k, or none
+    fused_projections: dict[Literal["qkv", "gate_up"], list[Text]]  # projections that are one matrix, by its name
+    fp32_norm_gain: bool  # the norms multiply by 1 + weight in FP32, before they go back to the type of their input
+    gelu: bool  # tanh GELU in the MLP, in place of SiLU
+    attention_softcap: bool  # attention scores go through a tanh
+    logit_softcap: bool  # logits go through a tanh
+    scales_embedding: bool  # the embedding's output is multiplied by sqrt(hidden_size)
+    eager_only: bool  # transformers has no SDPA path for it
+    rotary_tables: Count  # pairs of cos and sin made in each forward
+    transformers_config: dict[str, bool | int | float | str]  # further keys of config.json that a model built from the shape needs
     source: Text
     date: Date
     notes: Text | None = None
+
+    @property
+    def fused_qkv(self) -> bool:
+        """Whether q, k and v are one projection."""
+        return "qkv" in self.fused_projections
+
+    @property
+    def fused_gate_up(self) -> bool:
+        """Whether gate and up are one projection."""
+        return "gate_up" in self.fused_projections
 
 
 class Shape(Spec):
@@ -113,6 +135,9 @@ class ModelFile(Spec):
     hub_id: Text
     shape: Shape
     parameters: Parameters
+    sliding_window: Count | None = None  # tokens that a sliding layer attends to; none where no layer slides
+    full_attention_every: Annotated[int, Field(ge=0)] = 1  # every n-th layer attends to all tokens; 0: every layer slides
+    rotary_share: Annotated[int | float, Field(gt=0, le=1)] = 1  # of the head dimension that turns with the position
     notes: Text | None = None
 
 
@@ -141,7 +166,8 @@ class ModelPreset(ModelFile):
             + shape.o_bias * hidden
             + shape.mlp_bias * (2 * shape.feed_forward + hidden)
         )
-        layer = projections + biases + family.norms_per_layer * hidden
+        norms = family.norms_per_layer * hidden + family.qk_norms * shape.head_dim
+        layer = projections + biases + norms
         embeddings = (1 if shape.tied_embeddings else 2) * shape.vocabulary * hidden
         return embeddings + shape.layers * layer + family.final_norms * hidden
 

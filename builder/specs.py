@@ -106,7 +106,7 @@ class RecordColumn(Spec):
     field: str | None = None
     formula: str | None = None
     style: str | None = None
-    own: Literal["text", "whole", "number", "yes_no", "family"] | None = None  # what the user's own rows take
+    own: Literal["text", "whole", "whole_or_0", "number", "yes_no", "family"] | None = None  # what the user's own rows take
     warns: bool = False  # any text in this column says that something is wrong
     own_maximum: str | None = None  # name of the largest number that the user's own rows take
     cell_name: str | None = None  # a name for each cell, such as "{name}_default"

@@ -145,7 +145,7 @@ def choice_mutants(layout) -> Iterator[Mutant]:
 
 
 def preset_mutants(layout) -> Iterator[Mutant]:
-    """Every field of every model and card that a formula of the Workings reads: one too large, or Yes and No exchanged."""
+    """Every field of every model and card that a formula of the Workings reads: one too large (1 for a blank), or Yes and No exchanged."""
     read_names = {name for row in layout.rows.values() if row.text for name in row.formula.names}
     for prefix, presets in (("model", layout.presets.models), ("card", layout.presets.cards)):
         for name, area in layout.names.items():
@@ -157,6 +157,8 @@ def preset_mutants(layout) -> Iterator[Mutant]:
 
 
 def _other(value: object, layout) -> object:
+    if value is None:
+        return 1
     if isinstance(value, str):
         *others, last = (family.name for family in layout.presets.families.values())
         return {"Yes": "No", "No": "Yes", last: others[0]}.get(value, last)

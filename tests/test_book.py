@@ -19,6 +19,7 @@ MODELS, CARDS = len(PRESETS.models), len(PRESETS.cards)
 NAME_WRONG, NUMBER_WRONG, WHOLE_WRONG = "name ", "numbers from 1 to 10,000,000", "whole numbers in every"
 FAMILY_WRONG, CHOICE_WRONG = "a family of the Options sheet", "Yes or No for tied embeddings"
 BIAS_WRONG = "Yes or No for each bias"
+WINDOW_WRONG, EVERY_WRONG, ROTARY_WRONG = "whole tokens of sliding window", "full attention every whole number", "a rotary share above 0"
 CARD = {"card_name": "My card", "card_memory_mib": 24_000, "card_context_mib": 300}
 
 
@@ -26,7 +27,8 @@ def row_of(preset, name="My model"):
     """What a user types to describe a preset's model, by column."""
     flags = {flag: "Yes" if getattr(preset.shape, flag) else "No" for flag in ("tied_embeddings", "qkv_bias", "o_bias", "mlp_bias")}
     fields = {"name": name, "family": preset.family_name, **{size: getattr(preset.shape, size) for size in DIMENSIONS}, "parameters": preset.parameters.value}
-    return {f"model_{field}": value for field, value in (fields | flags).items()}
+    attention = {"sliding_window": preset.sliding_window, "full_attention_every": preset.full_attention_every, "rotary_share": preset.rotary_share}
+    return {f"model_{field}": value for field, value in (fields | flags | attention).items()}
 
 
 def preset(name):
@@ -121,7 +123,7 @@ def test_free_rows_that_are_blank_are_not_offered_and_not_wrong(book):
 # Models
 
 
-@pytest.mark.parametrize("name", ["TinyLlama 1.1B", "Llama 3 8B", "Qwen2.5-0.5B"])
+@pytest.mark.parametrize("name", ["TinyLlama 1.1B", "Llama 3 8B", "Qwen2.5-0.5B", "Gemma 3 1B", "Phi-4 mini"])
 @pytest.mark.parametrize("below", [0, 9], ids=["first free row", "last free row"])
 def test_an_own_model_of_a_presets_shape_gives_its_figures(book, name, below):
     book.type_row(row_of(preset(name)), MODELS + below)
@@ -131,14 +133,18 @@ def test_an_own_model_of_a_presets_shape_gives_its_figures(book, name, below):
     assert book.show("all_checks_pass") is True
 
 
+MAY_BE_BLANK = ("model_sliding_window", "model_full_attention_every", "model_rotary_share")
 WRONG_MODELS = [
-    *({column: None} for column in MODEL),
+    *({column: None} for column in MODEL if column not in MAY_BE_BLANK),
     {"model_name": "TinyLlama 1.1B"}, {"model_name": "LLAMA 2 7B"}, {"model_name": "My * model"}, {"model_name": "Mine?"}, {"model_name": "~mine"},
     {"model_name": " mine"}, {"model_name": "mine "}, {"model_name": " "}, {"model_name": "TinyLlama\u00a01.1B"}, {"model_layers": 1e300}, {"model_parameters": 1e16},
     {"model_o_bias": "<>No"}, {"model_family": ">A"}, {"model_name": 8}, {"model_heads": 30}, {"model_heads": 2}, {"model_layers": 21.5}, {"model_layers": 0}, {"model_hidden_size": -2048},
     {"model_name": " mine"}, {"model_name": "mine "}, {"model_vocabulary": 10_000_001}, {"model_parameters": 10**14 + 1},
     {"model_vocabulary": "32000"}, {"model_kv_heads": 0}, {"model_layers": True},
     {"model_family": "Nobody"}, {"model_tied_embeddings": "Maybe"}, {"model_o_bias": 0},
+    {"model_sliding_window": 4096}, {"model_sliding_window": 0}, {"model_sliding_window": 10.5}, {"model_sliding_window": "4k"}, {"model_full_attention_every": 2},
+    {"model_full_attention_every": -1}, {"model_full_attention_every": 1.5}, {"model_full_attention_every": "all"}, {"model_full_attention_every": 10_000_001},
+    {"model_rotary_share": 0}, {"model_rotary_share": 1.25}, {"model_rotary_share": "half"}, {"model_rotary_share": -1},
 ]
 
 
@@ -149,7 +155,20 @@ def reason(change):
         return NAME_WRONG if column == "model_name" else FAMILY_WRONG
     if column.removeprefix("model_") in (*DIMENSIONS, "parameters"):
         return WHOLE_WRONG if isinstance(value, float) and value < 1e6 else NUMBER_WRONG
+    if column in MAY_BE_BLANK:
+        every_wrong = column == "model_full_attention_every" and value != 2
+        return ROTARY_WRONG if column == "model_rotary_share" else EVERY_WRONG if every_wrong else WINDOW_WRONG
     return CHOICE_WRONG if column == "model_tied_embeddings" else BIAS_WRONG
+
+
+@pytest.mark.parametrize("typed, shown", [
+    ((None, None, None), (0, 1, 1)), ((None, 1, 1), (0, 1, 1)), ((4096, 0, None), (4096, 0, 1)), ((512, 6, 0.75), (512, 6, 0.75)),
+], ids=str)
+def test_the_attention_of_an_own_model_may_be_blank(book, typed, shown):
+    book.type_row(MODEL | dict(zip(MAY_BE_BLANK, typed, strict=True)), MODELS)
+    assert book.show("model_problem", MODELS) == "" and book.show("model_offered", MODELS) == "My model"
+    book.type("base_model", "My model")
+    assert tuple(book.show(name.removeprefix("model_")) for name in MAY_BE_BLANK) == shown
 
 
 @pytest.mark.parametrize("change", WRONG_MODELS, ids=str)

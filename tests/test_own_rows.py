@@ -14,6 +14,7 @@ from builder.verify import verify
 MODEL = {"model_name": "My model", "model_family": "Mistral", "model_hidden_size": 1024, "model_layers": 10, "model_heads": 16, "model_kv_heads": 4,
          "model_head_dim": 80, "model_feed_forward": 3000, "model_vocabulary": 50_000, "model_parameters": 175_000_000,
          "model_tied_embeddings": "Yes", "model_qkv_bias": "No", "model_o_bias": "No", "model_mlp_bias": "Yes"}
+PHI = MODEL | {"model_family": "Phi-3", "model_sliding_window": 2047, "model_full_attention_every": 0, "model_rotary_share": 0.5}
 CARD = {"card_name": "My card", "card_memory_mib": 20_000.5, "card_context_mib": 300, "card_estimate": "Yes"}
 
 
@@ -45,8 +46,18 @@ def test_complete_rows_are_used_by_both(typed, engine, request):
     assert values["gpu_capacity_gb"] == pytest.approx(20_000.5 * 2**20 / 1e9) and values["trainable_parameters"] == 1_549_440
 
 
+@pytest.mark.parametrize("engine", ["formualizer", "libreoffice"])
+def test_a_fused_family_and_sliding_window_are_used_by_both(typed, engine, request):
+    result = verify(typed(PHI, CARD), request.getfixturevalue(f"engine_{engine}"))
+    values = {row.name: row.book for row in result.rows}
+    assert [row for row in result.rows if not row.agrees] == []
+    assert (values["sliding_window"], values["full_attention_every"], values["rotary_share"]) == (2047, 0, 0.5)
+    assert values["trainable_parameters"] == 8 * 10 * ((1024 + 1280 + 2 * 320) + (1280 + 1024) + (1024 + 6000) + (3000 + 1024))
+
+
 @pytest.mark.parametrize("change", [{"model_heads": 15}, {"model_layers": 1.5}, {"model_family": "Nobody"}, {"model_o_bias": "Maybe"},
-                                    {"model_vocabulary": None}, {"model_name": "My*model"}, {"model_name": "Llama 2 7b"}])
+                                    {"model_vocabulary": None}, {"model_sliding_window": 4096}, {"model_full_attention_every": 2}, {"model_rotary_share": 1.5},
+                                    {"model_name": "My*model"}, {"model_name": "Llama 2 7b"}])
 def test_incomplete_rows_are_refused_by_both(typed, change):
     result = verify(typed(MODEL | change, CARD), "formualizer")
     values = {row.name: row.book for row in result.rows}

@@ -28,7 +28,7 @@ def test_every_file_is_loaded_and_keyed_by_its_name():
     assert sorted(CARDS) == sorted(path.stem for path in (ROOT / "cards").iterdir())
     assert sorted(PRESETS.families) == sorted(path.stem for path in (ROOT / "families").iterdir())
     assert sorted(PRESETS.measured) == sorted({path.stem for path in (ROOT / "measured").iterdir()})
-    assert len(MODELS) >= 26 and len(CARDS) >= 44
+    assert len(MODELS) >= 43 and len(CARDS) >= 44
 
 
 @pytest.mark.parametrize("slug", sorted(COUNTS))
@@ -51,9 +51,12 @@ def test_adapter_counts_are_those_of_peft(slug):
     hidden, wide = model.shape.hidden_size, model.shape.feed_forward
     widths = {"q": hidden + model.q_width, "k": hidden + model.kv_width, "v": hidden + model.kv_width, "o": model.q_width + hidden,
               "gate": hidden + wide, "up": hidden + wide, "down": wide + hidden}
-    for targets, projections in {"qv": "q v", "qkvo": "q k v o", "all_linear": " ".join(widths)}.items():
+    fused = PRESETS.families[model.family].fused_projections
+    held_by = {part: name for name, parts in fused.items() for part in parts}
+    widths |= {name: hidden + sum(widths[part] - hidden for part in parts) for name, parts in fused.items()}
+    for targets, projections in {"qv": "q v", "qkvo": "q k v o", "all_linear": "q k v o gate up down"}.items():
         for rank in (8, 16):
-            count = rank * model.shape.layers * sum(widths[projection] for projection in projections.split())
+            count = rank * model.shape.layers * sum(widths[name] for name in {held_by.get(projection, projection) for projection in projections.split()})
             assert count == int(row[f"lora_r{rank}_{targets}"])
 
 
@@ -109,7 +112,7 @@ def test_usable_memory_is_within_what_the_card_is_sold_with():
 
 def test_the_order_is_that_of_the_dropdowns():
     brands = [(re.match("[a-z]*", m.name.casefold())[0], m.parameters.value, m.name) for m in PRESETS.models]
-    assert brands == sorted(brands) and [name for _, _, name in brands][:3] == ["CodeLlama 34B", "Llama 3.2 1B", "Llama 3.2 3B"]
+    assert brands == sorted(brands) and [name for _, _, name in brands][:4] == ["CodeLlama 34B", "Gemma 3 1B", "Gemma 2 2B", "Gemma 3 4B text"]
     assert [(c.memory.usable_mib, c.name) for c in PRESETS.cards] == sorted((c.memory.usable_mib, c.name) for c in PRESETS.cards)
     assert [(i.step, i.order) for i in PRESETS.inputs] == sorted((i.step, i.order) for i in PRESETS.inputs)
 
@@ -203,6 +206,7 @@ def line_of(path: Path, text: str) -> int:
 
 
 MODEL, CARD, FAMILY = "models/tinyllama-1.1b.yaml", "cards/h100-sxm-80gb.yaml", "families/llama.yaml"
+WINDOW, PHI, FUSED = "models/mistral-7b-v0.1.yaml", "models/phi-4-mini.yaml", "families/phi3.yaml"
 BASE, ADAPTERS, TRAINING, CARD_INPUTS = (f"options/{name}.yaml" for name in ("10_base", "20_adapters", "30_training", "40_card"))
 CONSTANTS = "constants.yaml"
 
@@ -210,9 +214,9 @@ CONSTANTS = "constants.yaml"
 BAD = {
     "unknown key": (MODEL, "  layers: 22", "  layer: 22", None, "unknown key 'layer'; did you mean 'layers'? (and 1 more in this file)"),
     "unknown key at the top": (MODEL, "hub_id:", "hubid:", None, "unknown key 'hubid'; did you mean 'hub_id'?"),
-    "unknown key like no other": (MODEL, "hub_id: ", "zzz: 1\nhub_id: ", "zzz", "unknown key 'zzz'; expected one of name, family, hub_id, shape, parameters, notes"),
+    "unknown key like no other": (MODEL, "hub_id: ", "zzz: 1\nhub_id: ", "zzz", "unknown key 'zzz'; expected one of name, family, hub_id, shape, parameters, sliding_window, full_attention_every, rotary_share, notes"),
     "missing key": (MODEL, "  kv_heads: 4\n", "", "shape:", "the key 'kv_heads' is missing"),
-    "unknown family": (MODEL, "family: llama", "family: lama", None, "family: 'lama' is not one of llama, mistral, qwen2; did you mean 'llama'?"),
+    "unknown family": (MODEL, "family: llama", "family: lama", None, "family: 'lama' is not one of gemma2, gemma3, llama, mistral, phi3, qwen2, qwen3; did you mean 'llama'?"),
     "text for a number": (MODEL, "layers: 22", "layers: 'twenty'", None, "layers: 'twenty' should be a valid integer"),
     "fraction for a count": (MODEL, "layers: 22", "layers: 22.5", None, "layers: 22.5 should be a valid integer"),
     "zero layers": (MODEL, "layers: 22", "layers: 0", None, "layers: 0 should be greater than or equal to 1"),
@@ -225,6 +229,13 @@ BAD = {
                       "value: 1100048385 parameters, but the shape gives 1100048384, a difference of +1"),
     "another shape": (MODEL, "feed_forward: 5632", "feed_forward: 5631", "value:",
                       "value: 1100048384 parameters, but the shape gives 1099913216, a difference of +135168"),
+    "window without a layer that slides": (WINDOW, "full_attention_every: 0", "full_attention_every: 1", "sliding_window:",
+                                           "sliding_window: 4096, but every layer has full attention (full_attention_every: 1)"),
+    "layers that slide without a window": (WINDOW, "sliding_window: 4096\n", "", "name:", "sliding_window: missing, but some layers slide (full_attention_every: 0)"),
+    "rotary share above 1": (PHI, "rotary_share: 0.75", "rotary_share: 1.5", None, "rotary_share: 1.5 should be less than or equal to 1"),
+    "one norm of q and k": (FAMILY, "qk_norms: 0", "qk_norms: 1", None, "qk_norms: 1 "),
+    "other parts of a fused projection": (FUSED, "qkv: [q, k, v]", "qkv: [q, k]", None, "qkv: q, k, but the formulas fuse q, k, v"),
+    "unknown fused projection": (FUSED, "gate_up: [gate, up]", "kv: [k, v]", None, "kv"),
     "empty source": (FAMILY, "source: '", "source: '' # '", None, "source: '' is empty"),
     "blank source": (CARD, "'GitHub issue vllm-project/vllm#27508'", "' '", "source: ' '", "source: ' ' is empty"),
     "missing source": (CARD, "  source: 'GitHub issue vllm-project/vllm#27508'\n", "", "memory:", "the key 'source' is missing"),

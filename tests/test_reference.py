@@ -31,7 +31,7 @@ LLAMA_2_7B, LLAMA_2_70B = "meta-llama/Llama-2-7b-hf", "meta-llama/Llama-2-70b-hf
 LLAMA_3_8B = "meta-llama/Meta-Llama-3-8B"
 
 SHAPE = "hidden_size layers heads kv_heads head_dim feed_forward vocabulary parameters".split()
-PROJECTIONS = "q k v o gate up down".split()
+PROJECTIONS = "q k v qkv o gate up gate_up down".split()
 ITEMS = (
     "article_frozen_base article_adapter_weights article_gradients article_optimizer_states article_autocast_cache "
     "article_activations article_matmul_workspace"
@@ -42,7 +42,7 @@ PUBLIC = [f"{item}_gb" for item in ITEMS] + (
     "article_total_gb article_headroom_gb article_utilization article_fit_verdict"
 ).split()
 OTHERS = (
-    "q_width kv_width parameters_from_shape adapter_width_per_layer adapter_layers trainable_parameters tokens_per_step "
+    "q_width kv_width sliding_window full_attention_every rotary_share fused_qkv fused_gate_up parameters_from_shape adapter_width_per_layer adapter_layers trainable_parameters tokens_per_step "
     "gpu_capacity_preset_gb gpu_capacity_gb gpu_capacity_gib input_notes article_covered article_compute_bytes article_autocast "
     "article_base_bytes_per_parameter article_stream_elements article_feed_forward_elements article_logit_elements "
     "article_segment_bytes article_layer_bytes article_dropout_mask_bytes article_once_per_model_bytes "
@@ -228,6 +228,31 @@ def test_custom_targets_count_their_own_projections():
     down = job(lora_targets="Custom", target_down="Yes", target_q="No")
     assert (down["down_targeted"], down["q_targeted"], down["trainable_parameters"]) == (1, 0, 8 * 22 * (5632 + 2048))
     assert job(target_q="No")["q_targeted"] == 1, "the switches count only when the targets are Custom"
+
+
+def test_any_part_of_a_fused_projection_means_the_whole():
+    phi = {"base_model": "Phi-4", "lora_targets": "Custom", "adapter_top_layers": 1, "lora_rank": 1}
+    qkv, gate_up = 5120 + 5120 + 2 * 1280, 5120 + 2 * 17920
+    for part in ("q", "k", "v"):
+        assert job(**phi, **{f"target_{part}": "Yes"})["trainable_parameters"] == qkv, part
+    for part in ("gate", "up"):
+        assert job(**phi, **{f"target_{part}": "Yes"})["trainable_parameters"] == gate_up, part
+    both = job(**phi, target_q="Yes", target_k="Yes", target_up="Yes")
+    assert (both["qkv_adapter_width"], both["gate_up_adapter_width"], both["q_adapter_width"], both["up_adapter_width"]) == (qkv, gate_up, 0, 0)
+    assert both["trainable_parameters"] == qkv + gate_up
+
+
+def test_norms_of_q_and_k_have_a_weight_per_element_of_a_head():
+    shape = Shape(hidden_size=10, layers=3, heads=4, kv_heads=2, head_dim=3, feed_forward=50, vocabulary=1)
+    without, qwen3, gemma3 = (PRESETS.families[slug] for slug in ("llama", "qwen3", "gemma3"))
+    assert [parameter_count.norm_parameters(shape, family) for family in (without, qwen3, gemma3)] == [20, 20 + 2 * 3, 40 + 2 * 3]
+
+
+@pytest.mark.parametrize(("name", "facts"), [
+    ("TinyLlama 1.1B", (0, 1, 1)), ("Mistral 7B v0.1", (4096, 0, 1)), ("Gemma 2 2B", (4096, 2, 1)), ("Gemma 3 1B", (512, 6, 1)), ("Phi-4 mini", (262144, 0, 0.75))])
+def test_sliding_window_and_rotary_share_are_the_presets(name, facts):
+    result = job(base_model=name, layers_override=5)
+    assert (result["sliding_window"], result["full_attention_every"], result["rotary_share"]) == facts
 
 
 # What the article's table of runs does not reach

@@ -56,7 +56,7 @@ def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int,
         elif free:
             sheet.put(row, index, None, "own", column.unit)
         else:
-            value = as_cell(get(records[offset], column.field))
+            value = as_cell(get(records[offset], column.field), column.unit)
             sheet.put(row, index, value, style, column.unit)
             if isinstance(value, str) and "text_wrap" in layout.templates.theme.styles[style]:
                 sheet.grow(row, value, index, 10)
@@ -80,6 +80,9 @@ def _validate_own(sheet: Sheet, column: RecordColumn, row: int, index: int) -> N
     if column.own in ("yes_no", "family"):
         source = "=yes_no_choices" if column.own == "yes_no" else "=family_name"
         sheet.validations.append(Validation(row, index, "list", source=source, title=title, error="Pick one of the list."))
+    elif column.own == "whole_or_0":
+        error = "A whole number from 0, or blank."
+        sheet.validations.append(Validation(row, index, "whole", ">=", 0, allow_blank=True, title=title, error=error))
     elif column.own in ("whole", "number"):
         kind = "whole" if column.own == "whole" else "decimal"
         error = "A number above 0, whole where it counts something, and not beyond what the overrides on the Sizing sheet take."
@@ -99,10 +102,10 @@ def get(record: Any, path: str) -> Any:
     return record
 
 
-def as_cell(value: Any) -> Scalar | None:
-    """A preset's value as a cell shows it: Yes and No for booleans, lists joined."""
+def as_cell(value: Any, unit: str) -> Scalar | None:
+    """A preset's value as a cell shows it: Yes and No for booleans, or 1 and 0 where that is the unit, lists joined."""
     if isinstance(value, bool):
-        return "Yes" if value else "No"
+        return int(value) if unit == "0 or 1" else "Yes" if value else "No"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     if value is None or isinstance(value, (str, int, float, date)):

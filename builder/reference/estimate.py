@@ -72,7 +72,7 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
         attention_kernel=job.attention_kernel,
         loss_kernel=job.loss_kernel,
     )
-    used = shape.quantities(preset, job.shape, job.model.parameters.value, job.parameters_override)
+    used = shape.quantities(preset, job.shape, job.model.parameters.value, job.parameters_override, job.model)
     counted = parameter_count.quantities(job.shape, job.model.shape, job.family)
     return {
         **used,
@@ -87,7 +87,7 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
             texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets", "note_estimate")},
         ),
         **adapters.quantities(
-            job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers
+            job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers, job.family.fused_projections
         ),
         **card.quantities(
             job.card.memory.usable_mib, job.gpu_capacity_override_gb, constant(presets, "bytes_per_gb")

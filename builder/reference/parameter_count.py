@@ -1,14 +1,17 @@
 """The number of parameters that the shape implies, tensor by tensor.
 
     parameters_from_shape = V d (2, or 1 when the output head is tied to the embedding)
-                          + L (d q + 2 d kv + q d + 3 d ff + biases + norms_per_layer d)
+                          + L (d q + 2 d kv + q d + 3 d ff + biases + norms_per_layer d + qk_norms h)
                           + final_norms d
 
-with d hidden_size, q = heads x head_dim, kv = kv_heads x head_dim, ff feed_forward, V vocabulary, L layers.
+with d hidden_size, h head_dim, q = heads x head_dim, kv = kv_heads x head_dim, ff feed_forward, V vocabulary, L layers.
 Unit: parameters.
 
-Source: module shapes of transformers' LlamaForCausalLM, MistralForCausalLM and Qwen2ForCausalLM; every shipped model's
-published count (named in its preset) is reproduced to the last parameter.
+A fused projection (Phi-3: qkv_proj, gate_up_proj) has the weights of its parts.
+
+Source: module shapes of transformers' Llama-, Mistral-, Qwen2-, Qwen3-, Phi3-, Gemma2- and Gemma3ForCausalLM (q_norm and
+k_norm of Qwen3 and Gemma 3 have one weight per element of a head, which all heads share); every shipped model's published
+count (named in its preset) is reproduced to the last parameter.
 """
 
 from __future__ import annotations
@@ -44,16 +47,21 @@ def bias_parameters(shape: Shape, qkv_bias: bool, o_bias: bool, mlp_bias: bool) 
     return count
 
 
+def norm_parameters(shape: Shape, family: object) -> int:
+    """Norm weights of one layer: vectors of hidden_size, and those on q and k of head_dim."""
+    return family.norms_per_layer * shape.hidden_size + family.qk_norms * shape.head_dim
+
+
 def parameters_from_shape(shape: Shape, preset: object, family: object) -> int:
     """All parameters of a model of this shape.
 
-    `preset` gives tied_embeddings and the three bias flags (a model preset's shape), `family` the norm vectors of
-    hidden_size: norms_per_layer in each layer and final_norms after the last.
+    `preset` gives tied_embeddings and the three bias flags (a model preset's shape), `family` the norm vectors:
+    norms_per_layer of hidden_size and qk_norms of head_dim in each layer, final_norms of hidden_size after the last.
     """
     layer = (
         projection_parameters(shape)
         + bias_parameters(shape, preset.qkv_bias, preset.o_bias, preset.mlp_bias)
-        + family.norms_per_layer * shape.hidden_size
+        + norm_parameters(shape, family)
     )
     return (
         embedding_parameters(shape, preset.tied_embeddings)

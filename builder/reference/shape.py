@@ -4,6 +4,8 @@ An override of the user's replaces the preset's value; a blank one leaves it. Ov
 parameter count, which is the published one unless it has an override of its own (`parameter_count` gives the count that
 the shape implies).
 
+Which layers have a sliding window, and which share of a head turns with the position, are the preset's and have no override.
+
 Source: config.json of each model (the preset names it); grouped-query attention as in transformers' LlamaConfig.
 """
 
@@ -48,9 +50,13 @@ def used(preset: object, overrides: Mapping[str, int | None]) -> Shape:
 
 
 def quantities(
-    preset: Shape, shape: Shape, parameters_preset: int, parameters_override: int | None
-) -> dict[str, int]:
-    """`<dimension>` and `parameters` as used, each with its `_preset`; `q_width` and `kv_width` of the shape as used."""
+    preset: Shape, shape: Shape, parameters_preset: int, parameters_override: int | None, model: object
+) -> dict[str, float]:
+    """`<dimension>` and `parameters` as used, each with its `_preset`; `q_width` and `kv_width` of the shape as used.
+
+    And of the model's preset: `sliding_window` in tokens (0: none), `full_attention_every` in layers (1: each layer attends to
+    all tokens, 0: none does), `rotary_share` of head_dim (partial_rotary_factor of the config).
+    """
     return {
         **{f"{dimension}_preset": value for dimension, value in asdict(preset).items()},
         **asdict(shape),
@@ -58,4 +64,7 @@ def quantities(
         "parameters": parameters_preset if parameters_override is None else parameters_override,
         "q_width": shape.q_width,
         "kv_width": shape.kv_width,
+        "sliding_window": model.sliding_window or 0,
+        "full_attention_every": model.full_attention_every,
+        "rotary_share": model.rotary_share,
     }
