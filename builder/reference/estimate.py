@@ -1,4 +1,4 @@
-"""Every quantity of a fine-tuning job under the article's accounting, in the order in which the workbook computes them."""
+"""Every quantity of a fine-tuning job under both accountings, in the order in which the workbook computes them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from builder.reference import (
     card,
     input_notes,
     inputs,
+    ledger,
+    ledger_total,
     parameter_count,
     shape,
 )
 from builder.reference.inputs import Refusal
 from builder.reference.job import Job
 
-PUBLIC_OUTPUTS = ("trainable_parameters", *article_verdict.OUTPUTS, "gpu_capacity_gb", "input_message")
+PUBLIC_OUTPUTS = (*ledger_total.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", *article_verdict.OUTPUTS, "input_message")
 """Every output that users rely on, in the order in which the command line prints them."""
 
 
@@ -46,9 +48,11 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
         return {
             **dict.fromkeys(quantity_names(presets), None),
             **article_verdict.check_inputs(),
+            "fit_verdict": article_verdict.CHECK_INPUTS,
             "input_message": job.input_message,
         }
-    values = {**general(presets, job), "input_message": ""}
+    shared = general(presets, job)
+    values = {**shared, **ledger.quantities(job, shared), "input_message": ""}
     if values["article_covered"]:
         return {**values, **article(presets, job, values)}
     return {**dict.fromkeys(quantity_names(presets), None), **values, **article_verdict.not_covered()}
@@ -58,6 +62,7 @@ def quantity_names(presets: Presets) -> tuple[str, ...]:
     """The names of every quantity, in order: those of the job with every input at its default."""
     job = inputs.read(presets, {})
     values = general(presets, job)
+    values |= ledger.quantities(job, values)
     return (*values, *article(presets, job, values), "input_message")
 
 

@@ -15,7 +15,7 @@ class Job:
     """Presets and choices of one fine-tuning job.
 
     Choices are the texts of the dropdowns, numbers are in the unit of their input, and None is a blank that has a meaning
-    (no override; adapters on all layers). Inputs that the article does not know are checked but not kept here.
+    (no override; adapters on all layers).
     """
 
     model: object
@@ -38,6 +38,10 @@ class Job:
     checkpointing: bool
     attention_kernel: str
     loss_kernel: str
+    training_loop: str
+    keeps_kv_cache: str
+    keeps_previous_output: str
+    allocator_mode: str
     gpu_capacity_override_gb: float | None
     memory_already_used_gb: float
 
@@ -66,6 +70,10 @@ def job_of(values: Mapping[str, object], model: object, family: object, card: ob
         checkpointing=values["activation_checkpointing"] == "On",
         attention_kernel=values["attention_kernel"],
         loss_kernel=values["loss_kernel"],
+        training_loop=values["training_loop"],
+        keeps_kv_cache=values["keeps_kv_cache"],
+        keeps_previous_output=values["keeps_previous_output"],
+        allocator_mode=values["allocator_mode"],
         gpu_capacity_override_gb=values["gpu_capacity_override_gb"],
         memory_already_used_gb=values["memory_already_used_gb"] or 0,
     )

@@ -1,0 +1,55 @@
+"""The ledger of a job: every line item in the order in which the workbook computes them."""
+
+from __future__ import annotations
+
+from builder.reference import (
+    ledger_backward,
+    ledger_choices,
+    ledger_first_layer,
+    ledger_forward,
+    ledger_frozen_base,
+    ledger_inputs,
+    ledger_loss,
+    ledger_peak,
+    ledger_projections,
+    ledger_reserved,
+    ledger_saved,
+    ledger_standing,
+    ledger_states,
+    ledger_total,
+)
+from builder.reference.adapters import FUSED, PROJECTIONS
+from builder.reference.job import Job
+
+
+def targets(values: dict[str, float]) -> frozenset[str]:
+    """Projections with an adapter of their own; a fused one in place of its parts."""
+    return frozenset(name for name in (*PROJECTIONS, *FUSED) if values[f"{name}_adapter_width"] > 0)
+
+
+def quantities(job: Job, values: dict[str, float]) -> dict[str, float | str]:
+    """The ledger's quantities of a valid job; `values` are those that both accountings share."""
+    step = ledger_choices.step_of(job, targets(values), values["adapter_layers"])
+    parameters = values["parameters_from_shape"] if job.parameters_override is None else job.parameters_override
+    saved = ledger_saved.saved_by_layer(step)
+    first_unsaved = ledger_first_layer.unsaved(step, saved)
+    found: dict[str, float | str] = {
+        **ledger_choices.quantities(step),
+        **ledger_inputs.quantities(step),
+        **ledger_frozen_base.quantities(step, parameters),
+        **ledger_saved.quantities(step, saved),
+        **ledger_first_layer.quantities(step, saved),
+        **ledger_projections.quantities(step),
+    }
+    found |= ledger_states.quantities(step, found["frozen_base_bytes"])
+    held, casts = found["held_bytes"], found["adapter_casts_bytes"]
+    standing = ledger_standing.quantities(step, saved, held, casts, first_unsaved)
+    found |= standing
+    found |= ledger_loss.quantities(step, standing, held, casts, saved.norm)
+    found |= ledger_forward.quantities(step, saved, standing, first_unsaved)
+    found |= ledger_backward.quantities(step, saved, found)
+    found |= ledger_peak.quantities(found, job.card.compute_capability, job.checkpointing)
+    found |= ledger_reserved.quantities(step, found, job.allocator_mode == "Expandable segments")
+    return found | ledger_total.quantities(
+        found, job.card.context.mib, job.memory_already_used_gb, values["gpu_capacity_gb"]
+    )

@@ -1,0 +1,78 @@
+"""Ledger: what the shallowest layer with adapters does not save, bytes.
+
+A tensor is saved only where a gradient flows through it, and in that layer none does before the first adapter: not through the
+first norm, nor a projection without an adapter, nor all of attention where only later projections have one. Under
+checkpointing the embedding output is made to need a gradient, so every layer is like every other.
+
+Source: PyTorch autograd; transformers gradient_checkpointing_enable; traces (tests/tracer).
+"""
+
+from __future__ import annotations
+
+from builder.reference.ledger_choices import FP32, Step
+from builder.reference.ledger_frozen_base import matrices
+from builder.reference.ledger_inputs import kinds
+from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved, weight_cast
+
+
+def masks(step: Step, projections: tuple[str, ...]) -> int:
+    """Dropout masks of these projections: saved only where the input needs a gradient."""
+    here = matrices(step)
+    return sum(step.tokens * here[name][0] * step.mask_bytes for name in projections if name in here and name in step.targets)
+
+
+def before_attention(step: Step, saved: Saved) -> int:
+    """The first norm, weight casts and masks of q, k, v, an input that only INT8 layers would keep, norms of q and k below no adapter."""
+    shape, targets = step.shape, step.targets
+    bytes_ = saved.norm + saved.attention_weight_casts + masks(step, ATTENTION_INPUTS)
+    if step.int8 and not (kinds(step)["stream"].direct and targets & set(ATTENTION_INPUTS)):
+        bytes_ += saved.attention_input
+    if step.qk_norm:
+        for name, width, heads in (("q", shape.q_width, shape.heads), ("k", shape.kv_width, shape.kv_heads)):
+            if not targets & {name, "qkv"}:
+                bytes_ += step.tokens * FP32 * (width + heads)
+    return bytes_
+
+
+def attention(step: Step, saved: Saved) -> int:
+    """Queries that multiply keys without gradient; all of attention and o's part where q, k and v have no adapter."""
+    if step.targets & set(ATTENTION_INPUTS):
+        keys_need = step.targets & {"k", "qkv"}
+        return 0 if keys_need or not step.eager else step.tokens * step.shape.q_width * step.attention
+    direct = kinds(step)["context"].direct and "o" in step.targets
+    bytes_ = saved.attention_core - saved.cache_copies + saved.o_weight_cast + masks(step, ("o",))
+    if not direct:
+        return bytes_ + saved.context_copy
+    if step.eager or step.family.fused_qkv:
+        return bytes_
+    return bytes_ - step.tokens * step.shape.q_width * step.attention
+
+
+def mlp(step: Step, saved: Saved) -> int:
+    """The norms and what gate and up save, where nothing in attention has an adapter."""
+    if step.targets & {*ATTENTION_INPUTS, "o"}:
+        return 0
+    casts = sum(weight_cast(step, name) for name in matrices(step) if name in MLP_INPUTS)
+    bytes_ = saved.post_norm + saved.norm + casts + masks(step, MLP_INPUTS)
+    if step.int8 and not (kinds(step)["stream"].direct and step.targets & set(MLP_INPUTS)):
+        bytes_ += saved.mlp_input
+    return bytes_
+
+
+def product(step: Step, saved: Saved) -> int:
+    """The tensors of the MLP, where only down has an adapter."""
+    if step.targets & {*ATTENTION_INPUTS, "o", *MLP_INPUTS}:
+        return 0
+    return saved.mlp_tensors + weight_cast(step, "down") + masks(step, ("down",))
+
+
+def unsaved(step: Step, saved: Saved) -> int:
+    """Bytes that the shallowest layer saves less than another."""
+    if step.checkpointing:
+        return 0
+    return before_attention(step, saved) + attention(step, saved) + mlp(step, saved) + product(step, saved)
+
+
+def quantities(step: Step, saved: Saved) -> dict[str, int]:
+    """`first_layer_unsaved_bytes`."""
+    return {"first_layer_unsaved_bytes": unsaved(step, saved)}

@@ -1,0 +1,103 @@
+"""Ledger: the forward pass inside a layer: the point at which most is alive. Units: bytes.
+
+`recorded`: the layer saves for backward, as without checkpointing, and when checkpointing recomputes it. `passing`: it saves
+nothing, as in the forward pass under checkpointing. Points: rotation, softmax of eager attention, gate, up, the MLP product, down,
+the norm after the MLP.
+
+Source: traces (tests/tracer) of transformers' decoder layers.
+"""
+
+from __future__ import annotations
+
+from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_projections import forward, projections, stopped
+from builder.reference.ledger_saved import Saved
+
+
+def rotation(step: Step) -> int:
+    """Queries, keys and values, and three more tensors of the queries' width."""
+    q, kv = step.shape.q_width, step.shape.kv_width
+    normed = step.stream if step.qk_norm else step.projection
+    return step.tokens * (3 * q * step.stream + (q + kv) * normed + kv * step.projection)
+
+
+def softmax_inputs(step: Step) -> int:
+    """Queries, keys and values at the softmax of eager attention, repeated for grouped heads."""
+    q, kv = step.shape.q_width, step.shape.kv_width
+    both = step.stream + step.projection
+    return step.tokens * (q * step.stream + kv * both + (q * both if step.grouped else 0))
+
+
+def softmax_element(step: Step) -> int:
+    """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax."""
+    return 2 * FP32 + (BF16 if step.stream == BF16 else 0)
+
+
+def post_norm_work(step: Step) -> int:
+    """A norm after the MLP: its input, that in FP32, and two more FP32 tensors."""
+    copies = 3 if step.projection < FP32 else 2
+    return step.hidden(step.projection) + copies * step.hidden(FP32)
+
+
+def recorded(step: Step, saved: Saved) -> int:
+    """The most that is alive of a layer that saves."""
+    boundary, roles = step.hidden(step.stream), projections(step)
+    slides = step.sliding_layers(step.shape.layers) > 0 if step.checkpointing else step.sliding_layers(1)
+    middle = boundary if step.stream == BF16 else 0
+    entry = saved.attention_first + (0 if saved.attention_input else boundary)
+    side = saved.attention_side + slides * saved.window_extra + middle
+    mlp = side + (0 if saved.mlp_input else boundary)
+    product = mlp + saved.gate + saved.up + 4 * saved.product
+    early = step.checkpointing and not step.norm_pairs
+    points = [
+        entry + rotation(step),
+        mlp + forward(step, roles["gate"], True),
+        product,
+        product + (stopped(step, roles["down"]) if early else forward(step, roles["down"], True)),
+    ]
+    if step.eager:
+        element = softmax_element(step) + step.family.attention_softcap * step.attention
+        points.append(entry + softmax_inputs(step) + step.scores * element)
+    if not step.family.fused_gate_up:
+        points.append(mlp + saved.gate + 2 * saved.product + forward(step, roles["up"], True))
+    if step.norm_pairs:
+        stops = step.hidden(FP32) if step.checkpointing else 0
+        points.append(side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops)
+    return max(points)
+
+
+def passing(step: Step, saved: Saved) -> int:
+    """The most that is alive of a layer that saves nothing. INT8 inputs of the layer count from the start, down's only from down on."""
+    boundary, roles = step.hidden(step.stream), projections(step)
+    fused = step.family.fused_gate_up
+    not_yet = saved.product if step.int8 else 0
+    points = [
+        boundary + rotation(step) - not_yet,
+        2 * boundary + forward(step, roles["gate"], False) - not_yet,
+        2 * boundary + (3 + fused) * saved.product - not_yet,
+        2 * boundary + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
+    ]
+    if step.eager:
+        points.append(boundary + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet)
+    if not fused:
+        points.append(2 * boundary + saved.product + forward(step, roles["up"], False) - not_yet)
+    if step.norm_pairs:
+        points.append(boundary + post_norm_work(step))
+    return max(points)
+
+
+def quantities(step: Step, saved: Saved, standing: dict[str, float], first_unsaved: int) -> dict[str, float]:
+    """`forward_bytes`: the layer at work, the layers below it, and all that stands."""
+    boundary = step.hidden(step.stream)
+    most, layers = recorded(step, saved), standing["saved_layers_bytes"]
+    lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
+    middle = boundary if step.stream == BF16 else 0
+    if step.checkpointing:
+        here = layers + passing(step, saved)
+    else:
+        here = layers - saved.layer - step.sliding_layers(1) * saved.window_extra + boundary + middle + lone + most
+    return {
+        "recorded_bytes": most,
+        "passing_bytes": passing(step, saved),
+        "forward_bytes": standing["forward_standing_bytes"] + standing["masks_bytes"] + here,
+    }

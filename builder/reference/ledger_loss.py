@@ -1,0 +1,62 @@
+"""Ledger: the final norm, the head and the loss: three moments around them. Units: bytes.
+
+Full logits: in the head's type, in FP32, their log-softmax in FP32; at the start of backward two FP32 gradients of that size.
+With BF16 logits: 2 + 4 + 4 + 4 = 14 bytes per token and vocabulary entry.
+Fused: the head and the loss over chunks of tokens, whose gradient of the hidden states is made in the forward pass.
+
+Source: transformers ForCausalLMLoss; Liger Kernel 0.8.5 fused linear cross-entropy; traces (tests/tracer).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from builder.reference.ledger_choices import BF16, FP32, Step
+
+
+def chunk_tokens(step: Step) -> int:
+    """Tokens of a chunk of the fused loss: the next power of two of tokens / ceil(vocabulary / hidden size)."""
+    target = ceil(step.tokens / ceil(step.shape.vocabulary / step.shape.hidden_size))
+    return min(step.tokens, 1 << (target - 1).bit_length())
+
+
+def chunk_work(step: Step) -> int:
+    """Logits of a chunk; under autocast with an FP32 head also casts of head and chunk."""
+    tokens, vocabulary, width = chunk_tokens(step), step.shape.vocabulary, step.shape.hidden_size
+    if step.stream_casts:
+        return BF16 * (vocabulary * width + tokens * (vocabulary + width))
+    return tokens * vocabulary * step.stream
+
+
+def norm_work(step: Step) -> int:
+    """The final norm: three FP32 tensors and two roots; its input and the embedding output where nothing else keeps them."""
+    outside = (step.stream == BF16) + (not step.checkpointing)
+    return 3 * step.hidden(FP32) + outside * step.hidden(step.stream) + 2 * FP32 * step.tokens
+
+
+def quantities(step: Step, standing: dict[str, float], held: float, casts: int, norm: int) -> dict[str, float]:
+    """In the loss, after forward, and at the start of backward."""
+    tokens, vocabulary = step.tokens, step.shape.vocabulary
+    hidden = step.hidden(step.stream)
+    logits, fp32 = tokens * vocabulary * step.logit, tokens * vocabulary * FP32
+    head_cast = BF16 * vocabulary * step.shape.hidden_size if step.stream_casts else 0
+    labels = standing["token_ids_bytes"]
+    if step.fused_loss:
+        saved = hidden
+        work = norm + 2 * hidden + labels + FP32 * tokens + chunk_work(step)
+        backward = 5 * step.hidden(FP32) - hidden
+    else:
+        saved = logits + fp32 + head_cast + (logits if step.family.logit_softcap else 0)
+        work = norm + saved + (fp32 if step.logit < FP32 else 0) + hidden + labels
+        backward = 2 * fp32
+    layers, kept = standing["saved_layers_bytes"], standing["masks_kept_bytes"]
+    after = held + layers + (0 if step.checkpointing else casts) + norm + saved + standing["once_bytes"] + kept
+    return {
+        "chunk_tokens": chunk_tokens(step),
+        "vocabulary_fp32_bytes": fp32,
+        "logits_bytes": logits,
+        "loss_at_work_bytes": max(norm_work(step), work),
+        "in_the_loss_bytes": standing["forward_standing_bytes"] + layers + kept + max(norm_work(step), work),
+        "after_forward_bytes": after,
+        "start_of_backward_bytes": after + backward,
+    }

@@ -1,0 +1,76 @@
+"""Ledger: what stands over the layers: saved by all of them, kept by the loop, made once per forward. Units: bytes.
+
+bitsandbytes' INT8 layers keep their inputs as attributes of the graph. Checkpointing does not drop those, and they live as long
+as the output of the step does. Under checkpointing the embedding output is a leaf whose gradient is kept as long, too.
+
+Source: bitsandbytes 0.50.2 MatMul8bitLt; transformers 5.24.0; traces (tests/tracer).
+"""
+
+from __future__ import annotations
+
+from builder.reference.ledger_choices import MASK, Step
+from builder.reference.ledger_saved import Saved
+
+TOKEN_ID = 8
+"""Bytes of an int64; a step holds the ids and the labels."""
+
+
+def int8_inputs_layer(step: Step, saved: Saved) -> int:
+    """Inputs that the INT8 layers of one layer keep: two norms' outputs, attention's output, the MLP product."""
+    if not step.int8:
+        return 0
+    return 2 * step.hidden(step.stream) + step.tokens * step.shape.q_width * step.attention + saved.product
+
+
+def int8_inputs(step: Step, saved: Saved) -> int:
+    """Of all layers. Without checkpointing only those with gradients, and not the input of the shallowest one's q, k, v."""
+    if not step.int8:
+        return 0
+    one = int8_inputs_layer(step, saved)
+    if step.checkpointing:
+        return step.shape.layers * one
+    return step.layers_adapted * one - step.hidden(step.stream)
+
+
+def saved_layers(step: Step, saved: Saved, first_unsaved: int) -> int:
+    """Boundaries of all layers under checkpointing; else what layers with adapters save, and the KV cache of those below."""
+    layers, adapted = step.shape.layers, step.layers_adapted
+    if step.checkpointing:
+        return layers * (step.hidden(step.stream) + int8_inputs_layer(step, saved))
+    kept = adapted * saved.layer - first_unsaved + step.sliding_layers(adapted) * saved.window_extra
+    return kept + (layers - adapted) * saved.cache
+
+
+def masks(step: Step) -> int:
+    """Masks of the forward pass: one bool mask for sliding layers under SDPA; one per kind of layer for eager attention."""
+    if step.eager:
+        return (2 if step.full_every > 1 else 1) * step.batch * step.sequence**2 * step.stream
+    return MASK * step.sequence**2 if step.window_masked else 0
+
+
+def output(step: Step, saved: Saved) -> int:
+    """What the output of a step keeps alive: logits, KV cache, INT8 inputs, the checkpointing leaf and its gradient."""
+    logits = 0 if step.fused_loss else step.tokens * step.shape.vocabulary * step.logit
+    leaf = 2 * step.hidden(step.stream) if step.checkpointing else 0
+    return logits + step.shape.layers * saved.cache + int8_inputs(step, saved) + leaf
+
+
+def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved: int) -> dict[str, float]:
+    """The standing sums."""
+    ids = 2 * TOKEN_ID * step.tokens
+    turned = step.shape.head_dim * step.rotary_share
+    once = ids + 2 * step.family.rotary_tables * step.sequence * turned * step.stream
+    kept_output = output(step, saved)
+    previous = kept_output if step.output_kept else 0
+    return {
+        "int8_inputs_bytes": int8_inputs(step, saved),
+        "kv_cache_bytes": step.shape.layers * saved.cache,
+        "saved_layers_bytes": saved_layers(step, saved, first_unsaved),
+        "token_ids_bytes": ids,
+        "once_bytes": once,
+        "masks_bytes": masks(step),
+        "masks_kept_bytes": masks(step) if step.checkpointing else 0,
+        "output_bytes": kept_output,
+        "previous_output_bytes": previous,
+        "forward_standing_bytes": held + casts + once + previous,
+    }

@@ -1,0 +1,9 @@
+"""Traces the memory of a real training step, tensor by tensor, without a GPU.
+
+transformers builds the model, PEFT injects the adapters, bitsandbytes supplies quantised layers and 8-bit Adam, PyTorch runs
+forward, backward and the optimizer. Only the tensors are fake: they have shapes, types and lifetimes, but no data. What every
+storage occupies is what the CUDA caching allocator would give it, so the peaks are those of torch.cuda.max_memory_allocated(),
+less what libraries take for themselves (cuBLAS workspaces, the CUDA context).
+
+    python -m tests.tracer --set base_model="Llama 3 8B" --set sequence_length=2048 --table
+"""
