@@ -81,7 +81,9 @@ def _card(row: Mapping[str, object], largest_mib: float) -> list[CardPreset]:
     if row["estimate"] not in (None, "Yes", "No"):
         return []
     memory = Memory.model_construct(usable_mib=usable, estimate=row["estimate"] == "Yes", **OWN)
-    return [CardPreset.model_construct(name=row["name"], slug="", memory=memory, context=Context.model_construct(mib=context, **OWN), notes=None)]
+    capability = row["compute_capability"]  # a text or a number; blank is not Hopper
+    return [CardPreset.model_construct(name=row["name"], slug="", memory=memory, context=Context.model_construct(mib=context, **OWN),
+                                       compute_capability=None if capability is None else str(capability), notes=None)]
 
 
 def _whole(value: object) -> object:

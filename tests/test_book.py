@@ -96,8 +96,8 @@ def answers(book, **typed):
 
 
 def refused(found, name):
-    figures = {output: value for output, value in found.items() if output not in ("article_fit_verdict", "input_message")}
-    return (found["article_fit_verdict"] == "CHECK INPUTS" and f"({name})" in found["input_message"]
+    figures = {output: value for output, value in found.items() if output not in ("fit_verdict", "article_fit_verdict", "input_message")}
+    return (found["fit_verdict"] == found["article_fit_verdict"] == "CHECK INPUTS" and f"({name})" in found["input_message"]
             and all(isinstance(value, ErrorValue) for value in figures.values()))
 
 
@@ -202,13 +202,14 @@ def test_an_own_card_sets_the_capacity(book):
     book.type_row(CARD, CARDS)
     assert book.show("card_offered", CARDS) == "My card" and book.show("card_problem", CARDS) == ""
     found = answers(book, gpu_card="My card")
-    assert found["gpu_capacity_gb"] == pytest.approx(24_000 * 2**20 / 1e9) and found["article_fit_verdict"] == "✓ FITS"
-    assert answers(book, batch_size=32)["article_fit_verdict"] == "✗ DOES NOT FIT"
+    assert found["gpu_capacity_gb"] == pytest.approx(24_000 * 2**20 / 1e9) and found["fit_verdict"] == "✓ FITS"
+    assert answers(book, batch_size=32)["fit_verdict"] == "✗ DOES NOT FIT"
 
 
 def test_an_own_card_of_a_presets_size_gives_its_figures(book):
     like = next(card for card in PRESETS.cards if card.name == "H100 SXM 80GB")
-    book.type_row({"card_name": "My card", "card_memory_mib": like.memory.usable_mib, "card_context_mib": like.context.mib}, CARDS + 9)
+    book.type_row({"card_name": "My card", "card_memory_mib": like.memory.usable_mib, "card_context_mib": like.context.mib,
+                   "card_compute_capability": like.compute_capability}, CARDS + 9)
     found, expected = answers(book, gpu_card="My card"), estimate(PRESETS, {})
     assert not [output for output in PUBLIC_OUTPUTS if not equal(found[output], expected[output])]
 

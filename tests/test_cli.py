@@ -155,7 +155,8 @@ def test_the_public_names_are_these():
     article = ("frozen_base_gb adapter_weights_gb gradients_gb optimizer_states_gb autocast_cache_gb activations_gb matmul_workspace_gb peak_forward_gb "
                "peak_backward_gb peak_optimizer_gb peak_allocated_gb peak_moment peak_reserved_gb allocator_overhead_gb cuda_context_gb total_gb "
                "headroom_gb utilization fit_verdict").split()
-    expected = {f"article_{name}" for name in article} | {"gpu_capacity_gb", "trainable_parameters", "input_message"}
+    ledger = {*article, "after_forward_gb", "reserved_low_gb", "reserved_high_gb"}
+    expected = {f"article_{name}" for name in article} | ledger | {"gpu_capacity_gb", "trainable_parameters", "input_message"}
     assert set(PUBLIC_OUTPUTS) == expected and expected <= set(json.loads(sizing("estimate", "--json").stdout))
 
 

@@ -18,6 +18,7 @@ from builder.layout import lay_out
 from builder.presets import load
 from builder.reference import estimate, quantity_names
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS, NOT_COVERED
+from builder.reference.ledger_total import TIGHT
 from builder.schema import CardPreset, ModelPreset, Parameters, Shape
 from builder.template import load_templates
 from builder.verify import compare, equal
@@ -43,7 +44,7 @@ EQUIVALENT = {
         r"article_dropout_mask_bytes: (/ for \*|without \* bytes_mask)": "bytes_mask is 1",
         r"article_peak_is_optimizer: article_peak_forward_bytes for article_peak_allocated_bytes":
             "where backward is the largest the branch gives 0 anyway, so only forward is left to compare with",
-        r"(article_verdict_valid|strip_advice): article_choices_covered for article_covered":
+        r"(article_verdict_valid|accounts_note): article_choices_covered for article_covered":
             "they differ while an input is wrong, when neither quantity is shown",
     },
     "choices": {
@@ -223,7 +224,7 @@ def names_read(presets, book) -> list[str]:
     """What is looked at: every quantity with a twin, and those of the laws."""
     names = [name for name in quantity_names(presets) if name in book.layout.names]
     names += [name for spec in presets.inputs for name in (f"{spec.name}_problem", used_name(spec))]
-    return names + [f"{item}_at_peak_gb" for item in AT_PEAK] + ["article_items_at_peak_bytes", "strip_advice", *READS]
+    return names + [f"{item}_at_peak_gb" for item in AT_PEAK] + ["article_items_at_peak_bytes", "ledger_advice", "accounts_note", *READS]
 
 
 def faults(presets, job, values) -> Iterator[str]:
@@ -245,7 +246,8 @@ def laws(presets, job) -> Iterator[tuple[str, object]]:
     if covered:
         yield "article_items_at_peak_bytes", job.expected["article_peak_allocated_bytes"]
     if covered is not None:
-        yield "strip_advice", lambda values: advice(presets, job, values["strip_advice"])
+        yield "accounts_note", lambda values: accounts_note(job, values["accounts_note"])
+    yield "ledger_advice", advice(presets, job)
 
 
 def used(presets, spec, typed: object) -> object:
@@ -256,11 +258,18 @@ def used(presets, spec, typed: object) -> object:
     return [choice.name for choice in offered].index(typed or spec.blank_means) + 1
 
 
-def advice(presets, job, shown: str) -> str | None:
-    """What the answer strip says beside a verdict; where there is none, what it shows if that gives the reasons and no other."""
-    text = {FITS: "advice_fits", DOES_NOT_FIT: "advice_does_not_fit"}.get(job.expected["article_fit_verdict"])
-    if text:
-        return presets.constants[text].value
+def advice(presets, job) -> str:
+    """What the answer strip says beside a verdict; nothing while an input is wrong."""
+    text = {FITS: "advice_fits", TIGHT: "advice_tight", DOES_NOT_FIT: "advice_does_not_fit"}.get(job.expected["fit_verdict"])
+    return presets.constants[text].value if text else ""
+
+
+def accounts_note(job, shown: str) -> str | None:
+    """What is said of the two accountings; where the article has no figure, what is shown if that gives the reasons and no other."""
+    if job.expected["article_covered"]:
+        if job.expected["accounts_differ"]:
+            return f"Ledger and article differ by more than a tenth, most in {job.expected['main_difference']}."
+        return "Ledger and article agree within a tenth."
     right = str(shown).startswith("The article does not cover") and all((reason in shown) == applies(job.typed) for reason, applies in REASONS.items())
     return shown if right else None
 

@@ -23,6 +23,7 @@ from builder.reference import (
     input_notes,
     inputs,
     ledger,
+    ledger_compared,
     ledger_total,
     parameter_count,
     shape,
@@ -54,7 +55,8 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
     shared = general(presets, job)
     values = {**shared, **ledger.quantities(job, shared), "input_message": ""}
     if values["article_covered"]:
-        return {**values, **article(presets, job, values)}
+        values |= article(presets, job, values)
+        return {**values, **ledger_compared.quantities(values)}
     return {**dict.fromkeys(quantity_names(presets), None), **values, **article_verdict.not_covered()}
 
 
@@ -63,7 +65,8 @@ def quantity_names(presets: Presets) -> tuple[str, ...]:
     job = inputs.read(presets, {})
     values = general(presets, job)
     values |= ledger.quantities(job, values)
-    return (*values, *article(presets, job, values), "input_message")
+    values |= article(presets, job, values)
+    return (*values, *ledger_compared.quantities(values), "input_message")
 
 
 def general(presets: Presets, job: Job) -> dict[str, float]:
@@ -89,7 +92,8 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
             lora_targets=job.lora_targets,
             switched_on=job.switched_on,
             capacity_estimated=job.card.memory.estimate and job.gpu_capacity_override_gb is None,
-            texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets", "note_estimate")},
+            kernel_missing=job.family.eager_only and job.attention_kernel != "Eager",
+            texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets", "note_estimate", "note_eager")},
         ),
         **adapters.quantities(
             job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers, job.family.fused_projections

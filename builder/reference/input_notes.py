@@ -4,6 +4,7 @@
     a shape override does not change the parameter count
     the seven target switches count only under Custom
     the capacity of some cards is an estimate, which an override replaces
+    some models have no kernel but eager attention
 
 Source: this project's public interface; the texts are constants of the presets.
 """
@@ -17,7 +18,7 @@ QUANTISED = {"INT8", "NF4", "NF4 double-quantised"}
 
 def notes(
     *, kbit_preparation: str, base_storage: str, parameters_differ: bool, lora_targets: str, switched_on: Mapping[str, bool],
-    capacity_estimated: bool, texts: Mapping[str, str]
+    capacity_estimated: bool, kernel_missing: bool, texts: Mapping[str, str]
 ) -> str:
     """The notes that apply, one after the other; an empty text where none does."""
     applying = {
@@ -25,5 +26,6 @@ def notes(
         "note_shape": parameters_differ,
         "note_targets": lora_targets != "Custom" and any(switched_on.values()),
         "note_estimate": capacity_estimated,
+        "note_eager": kernel_missing,
     }
     return "".join(f"{texts[name]} " for name, applies in applying.items() if applies)

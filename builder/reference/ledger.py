@@ -48,7 +48,7 @@ def quantities(job: Job, values: dict[str, float]) -> dict[str, float | str]:
     found |= ledger_loss.quantities(step, standing, held, casts, saved.norm)
     found |= ledger_forward.quantities(step, saved, standing, first_unsaved)
     found |= ledger_backward.quantities(step, saved, found)
-    found |= ledger_peak.quantities(found, job.card.compute_capability, job.checkpointing)
+    found |= ledger_peak.quantities(step, found, job.card.compute_capability)
     found |= ledger_reserved.quantities(step, found, job.allocator_mode == "Expandable segments")
     return found | ledger_total.quantities(
         found, job.card.context.mib, job.memory_already_used_gb, values["gpu_capacity_gb"]

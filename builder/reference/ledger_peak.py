@@ -8,6 +8,8 @@ Source: PyTorch CublasHandlePool.cpp; measured less traced peaks on an H100 are 
 
 from __future__ import annotations
 
+from builder.reference.ledger_choices import BF16, FP32, Step
+
 MIB = 1 << 20
 MOMENTS = {
     "Forward": "forward_bytes",
@@ -38,11 +40,41 @@ def at_peak(values: dict[str, float], moment: str, checkpointing: bool) -> tuple
     return 0, casts_layer if checkpointing else casts
 
 
-def quantities(values: dict[str, float], compute_capability: str | None, checkpointing: bool) -> dict[str, float | str]:
+def listed_inside(step: Step, values: dict[str, float]) -> float:
+    """What stands over the worst layer of backward: all that the Ledger sheet lists for that moment."""
+    lower = values["lower_change_bytes"] > 0
+    gradients, casts = at_peak(values, "Inside a layer's backward", step.checkpointing)
+    boundary, logits = step.hidden(step.stream), 0 if step.fused_loss else values["logits_bytes"]
+    standing = values["held_bytes"] + gradients + casts + values["once_bytes"] + values["masks_kept_bytes"] + boundary + logits
+    if step.checkpointing:
+        return standing + (1 if lower else step.shape.layers) * boundary + values["int8_inputs_bytes"]
+    below = 0 if lower else step.layers_adapted - 1
+    saved = below * values["layer_saved_bytes"] - (values["first_layer_unsaved_bytes"] if below else 0)
+    windows = 0 if lower else (step.sliding_layers(step.layers_adapted) - step.sliding_layers(1)) * values["window_extra_bytes"]
+    return standing + saved + windows + (step.shape.layers - step.layers_adapted) * values["cache_layer_bytes"]
+
+
+def at_work(step: Step, values: dict[str, float]) -> dict[str, float]:
+    """What the Ledger sheet adds to the listed tensors of a moment: the worst layer, or the gradients of the loss."""
+    boundary = step.hidden(step.stream)
+    middle = boundary if step.stream == BF16 else 0
+    lone = (step.hidden(FP32) if step.stream == FP32 else 0) - values["first_layer_unsaved_bytes"] if step.layers_adapted == 1 else 0
+    forward = values["passing_bytes"] if step.checkpointing else values["recorded_bytes"] + boundary + middle + lone
+    start = 5 * step.hidden(FP32) - boundary if step.fused_loss else 2 * values["vocabulary_fp32_bytes"]
+    return {
+        "saved_layers_count": 0 if step.checkpointing else step.layers_adapted,
+        "other_layers_count": 0 if step.checkpointing else step.layers_adapted - 1,
+        "forward_at_work_bytes": forward,
+        "start_at_work_bytes": start,
+        "inside_at_work_bytes": values["inside_layer_bytes"] - listed_inside(step, values),
+    }
+
+
+def quantities(step: Step, values: dict[str, float], compute_capability: str | None) -> dict[str, float | str]:
     """`peak_moment`, `traced_peak_bytes`, `workspace_bytes`, `peak_allocated_bytes` and items `<item>_at_peak_bytes`."""
     moment = max(MOMENTS, key=lambda name: values[MOMENTS[name]])
     peak = values[MOMENTS[moment]]
-    gradients, casts = at_peak(values, moment, checkpointing)
+    gradients, casts = at_peak(values, moment, step.checkpointing)
     workspace = workspace_bytes(compute_capability)
     return {
         "peak_moment": moment,
@@ -52,4 +84,5 @@ def quantities(values: dict[str, float], compute_capability: str | None, checkpo
         "activations_at_peak_bytes": peak - values["held_bytes"] - gradients - casts,
         "workspace_bytes": workspace,
         "peak_allocated_bytes": peak + workspace,
+        **at_work(step, values),
     }
