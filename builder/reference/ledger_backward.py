@@ -70,11 +70,6 @@ def int8_recomputed(step: Step, saved: Saved) -> int:
     return gone
 
 
-def scaled_gradient(step: Step, outputs: int) -> int:
-    """Gradient of lora_B's output, and its cast where the types differ."""
-    return step.tokens * outputs * step.branch * (1 if step.branch == step.projection else 2)
-
-
 def inside_top(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int, most: int) -> int:
     """The worst point of the top layer; `standing` is alive through backward, `most` of a layer while it is recomputed."""
     roles = projections(step)
@@ -85,7 +80,10 @@ def inside_top(step: Step, saved: Saved, standing: float, casts: int, casts_laye
         alive = standing + saved.layer + slides * saved.window_extra + casts_layer - fp32_boundary - int8_recomputed(step, saved)
     own_gradient = step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
     shared = 0 if step.int8 else saved.product_saved
-    points = [alive - saved.post_norm + own_gradient + backward(step, roles["down"], shared)]
+    early = step.checkpointing and not step.norm_pairs and not step.plain and "down" not in step.targets
+    # Where down needs nothing saved, it runs before the layer is recomputed.
+    in_down = standing if early else alive - saved.post_norm
+    points = [in_down + own_gradient + backward(step, roles["down"], shared)]
     if step.norm_pairs:
         points.append(alive + 5 * step.hidden(FP32))
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
@@ -99,7 +97,9 @@ def inside_top(step: Step, saved: Saved, standing: float, casts: int, casts_laye
     points.append(after_mlp + 5 * step.hidden(FP32))
     if step.eager:
         freed = 0 if step.all_fp32 else step.attention
-        points.append(after_mlp - saved.norm - saved.post_norm - saved.o + step.scores * (2 * FP32 - freed))
+        kept = saved.context_copy if step.int8 and not step.checkpointing else 0
+        values = (0 if step.grouped else step.shape.q_width - saved.values_width) * step.tokens * step.attention
+        points.append(after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed))
     if step.checkpointing:
         points.append(standing + most + casts_layer + early_gradient(step, saved, own_gradient) - fp32_boundary)
     return max(points)
@@ -110,7 +110,7 @@ def early_gradient(step: Step, saved: Saved, own_gradient: int) -> int:
     if step.norm_pairs:
         return step.hidden(FP32) if step.projection < FP32 else 0
     if "down" in step.targets:
-        return own_gradient + scaled_gradient(step, step.shape.hidden_size)
+        return own_gradient + step.hidden(step.branch)
     return own_gradient + (0 if step.plain else saved.product)
 
 

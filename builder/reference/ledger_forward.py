@@ -47,8 +47,10 @@ def recorded(step: Step, saved: Saved) -> int:
     entry = saved.attention_first + (0 if saved.attention_input else boundary)
     side = saved.attention_side + slides * saved.window_extra + middle
     mlp = side + (0 if saved.mlp_input else boundary)
-    product = mlp + saved.gate + saved.up + 4 * saved.product
     early = step.checkpointing and not step.norm_pairs
+    # A quantised layer without an adapter saves nothing that recomputation waits for: it stops before the product is made.
+    made = not (early and not step.plain and "down" not in step.targets)
+    product = mlp + saved.gate + saved.up + (3 + made) * saved.product
     points = [
         entry + rotation(step),
         mlp + forward(step, roles["gate"], True),
@@ -67,20 +69,21 @@ def recorded(step: Step, saved: Saved) -> int:
 
 
 def passing(step: Step, saved: Saved) -> int:
-    """The most that is alive of a layer that saves nothing. INT8 inputs of the layer count from the start, down's only from down on."""
+    """The most that is alive of a layer that saves nothing. INT8 layers keep their inputs anyway: those of
+    the layer count as saved, down's only from down on."""
     boundary, roles = step.hidden(step.stream), projections(step)
     fused = step.family.fused_gate_up
-    not_yet = saved.product if step.int8 else 0
+    not_yet, hidden = (saved.product, 0) if step.int8 else (0, boundary)
     points = [
-        boundary + rotation(step) - not_yet,
-        2 * boundary + forward(step, roles["gate"], False) - not_yet,
-        2 * boundary + (3 + fused) * saved.product - not_yet,
-        2 * boundary + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
+        hidden + rotation(step) - not_yet,
+        boundary + hidden + forward(step, roles["gate"], False) - not_yet,
+        boundary + hidden + (3 + fused) * saved.product - not_yet,
+        boundary + hidden + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
     ]
     if step.eager:
-        points.append(boundary + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet)
+        points.append(hidden + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet)
     if not fused:
-        points.append(2 * boundary + saved.product + forward(step, roles["up"], False) - not_yet)
+        points.append(boundary + hidden + saved.product + forward(step, roles["up"], False) - not_yet)
     if step.norm_pairs:
         points.append(boundary + post_norm_work(step))
     return max(points)

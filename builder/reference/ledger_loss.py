@@ -28,10 +28,11 @@ def chunk_work(step: Step) -> int:
     return tokens * vocabulary * step.stream
 
 
-def norm_work(step: Step) -> int:
-    """The final norm: three FP32 tensors and two roots; its input and the embedding output where nothing else keeps them."""
+def norm_work(step: Step, masks: int) -> int:
+    """The final norm: three FP32 tensors and two roots; its input, the embedding output and the masks where nothing else keeps them."""
     outside = (step.stream == BF16) + (not step.checkpointing)
-    return 3 * step.hidden(FP32) + outside * step.hidden(step.stream) + 2 * FP32 * step.tokens
+    kept = 0 if step.checkpointing else masks
+    return 3 * step.hidden(FP32) + outside * step.hidden(step.stream) + kept + 2 * FP32 * step.tokens
 
 
 def quantities(step: Step, standing: dict[str, float], held: float, casts: int, norm: int) -> dict[str, float]:
@@ -51,12 +52,13 @@ def quantities(step: Step, standing: dict[str, float], held: float, casts: int, 
         backward = 2 * fp32
     layers, kept = standing["saved_layers_bytes"], standing["masks_kept_bytes"]
     after = held + layers + (0 if step.checkpointing else casts) + norm + saved + standing["once_bytes"] + kept
+    work = max(norm_work(step, standing["masks_bytes"]), work)
     return {
         "chunk_tokens": chunk_tokens(step),
         "vocabulary_fp32_bytes": fp32,
         "logits_bytes": logits,
-        "loss_at_work_bytes": max(norm_work(step), work),
-        "in_the_loss_bytes": standing["forward_standing_bytes"] + layers + kept + max(norm_work(step), work),
+        "loss_at_work_bytes": work,
+        "in_the_loss_bytes": standing["forward_standing_bytes"] + layers + kept + work,
         "after_forward_bytes": after,
         "start_of_backward_bytes": after + backward,
     }

@@ -23,7 +23,8 @@ ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
 @dataclass(frozen=True)
 class Saved:
-    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer."""
+    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer.
+    `values_width` is that of the storage that keeps the values, elements."""
 
     norm: int
     attention_input: int
@@ -46,6 +47,7 @@ class Saved:
     product_saved: int
     down: int
     window_extra: int
+    values_width: int
 
     @property
     def attention_first(self) -> int:
@@ -141,6 +143,7 @@ def saved_by_layer(step: Step) -> Saved:
         product_saved=product * shares_input(step, ("down",), made["product"]),
         down=adapter_saved(step, "down", made["product"]) + weight_cast(step, "down"),
         window_extra=step.window_masked * window,
+        values_width=values,
     )
 
 
