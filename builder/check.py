@@ -131,7 +131,7 @@ def units_agree(book: _Book) -> Iterator[Finding]:
     units = book.layout.templates.units
 
     def of_name(name: str):
-        unit = book.layout.units.get(name) or book.layout.units.get(range_name(name))
+        unit = book.layout.unit_of(name)
         return units[unit].dimension if unit in units and unit not in UNCHECKED else ANY
 
     for where, formula, cell, _ in book.formulas:

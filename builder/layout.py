@@ -81,6 +81,11 @@ class Layout:
         assert isinstance(cell.content, Formula)
         return cell.content.place(resolve)
 
+    def unit_of(self, name: str) -> str | None:
+        """Unit of a name, or of the quantity that `<prefix>_<quantity>` spans; None where there is no such name."""
+        names = (name, range_name(name), *(name.removeprefix(f"{prefix}_") for prefix in self.spans))
+        return next((self.units[each] for each in names if each in self.units), None)
+
     def _define_span(self, name: str, where: str) -> None:
         """Define `<prefix>_<quantity>`, the row of a quantity over the scenarios of one group, the first time a formula uses it."""
         for prefix, (first, last) in self.spans.items():

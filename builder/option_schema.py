@@ -102,10 +102,8 @@ class Constant(Spec):
 
 
 class MeasuredFile(Spec):
-    """presets/measured/<slug>.yaml: where the rows of the CSV beside it come from; model and card are presets' names."""
+    """presets/measured/<slug>.yaml: where the rows of the CSV beside it come from."""
 
-    model: str
-    card: str
     source: Text
     date: Date
     notes: Text | None = None

@@ -173,8 +173,5 @@ def _input(document: Document, keys: tuple, spec: InputSpec, choices: Mapping[st
 
 def _measured(document: Document, offered: Mapping[str, list[str]], inputs: tuple[Input, ...]) -> Measured:
     file = validate(MeasuredFile, document)
-    for key, name in (("model", file.model), ("card", file.card)):
-        if name not in offered[key]:
-            raise document.problem((key,), f"{key}: no {key} is called '{name}'{nearest(name, offered[key])}")
     rows = read_rows(document.path.with_suffix(".csv"), inputs, offered)
     return Measured.model_construct(**dict(file), slug=document.path.stem, rows=rows)

@@ -163,7 +163,8 @@ class _Renderer:
                 options["fill"] = {"color": look["fill"]}
         elif look.get("marker"):
             options["line"] = {"none": True}
-            options["marker"] = {"type": "circle", "size": 7, "fill": {"color": self._colour("fits_ink")}, "border": {"color": self._colour("white")}}
+            ink, inside = ({"color": self._colour(name)} for name in ("fits_ink", look["inside"]))
+            options["marker"] = {"type": look["marker"], "size": look["size"], "border": ink, "fill": inside}
         else:
             options["line"] = {"color": self._colour("grey"), "width": 1.25, "dash_type": look.get("line", "solid")}
             options["marker"] = {"type": "none"}

@@ -116,6 +116,7 @@ class Records(Spec):
     """A table with one row per preset and free rows for the user's own."""
 
     kind: Literal["records"]
+    new_page: bool = False  # in print
     title: str = ""
     text: str = ""
     source: str

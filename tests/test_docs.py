@@ -117,13 +117,13 @@ def test_accuracy_is_that_of_the_validation_sheet():
         sheet, area = next(book.defined_names[name].destinations)
         return book[sheet][area.replace("$", "")].value
 
-    allocated, reserved = column("validation_error"), column("validation_reserved_error")
-    others = sorted(error for error in reserved if error < cell("validation_worst_reserved_error"))
+    allocated, reserved = column("validation_article_error"), column("validation_article_reserved_error")
+    others = sorted(error for error in reserved if error < cell("validation_article_worst_reserved_error"))
     runs, completed = cell("validation_count"), len(allocated)
     for text in (
-        f"{cell('validation_reproduced_count')} of {runs} runs reproduced", f"{cell('validation_right_count')} of {runs} runs right",
+        f"{cell('validation_reproduced_count')} of {runs} runs reproduced", f"{cell('validation_article_right_count')} of {runs} runs right",
         f"its {runs} LoRA runs", f"{completed} completed and {runs - completed} ran out of memory",
-        f"worst error {cell('validation_worst_error'):.1%}", f"{sum(abs(error) <= 0.01 for error in allocated)} runs are within 1%",
+        f"worst error {cell('validation_article_worst_error'):.1%}", f"{sum(abs(error) <= 0.01 for error in allocated)} runs are within 1%",
         f"worst error {max(reserved):.1%} (too high)", f"from {-others[0]:.1%} too low to {others[-1]:.1%} too high",
         f"{sum(error < 0 for error in reserved)} of {completed} reserved figures are too low",
         f"Leave headroom of {1 / (1 + others[0]) - 1:.0%} of the total",

@@ -61,7 +61,7 @@ def test_verdict_stands_in_every_place_that_shows_it(session, typed, verdict):
 
 
 def test_validation_sheet_reproduces_all_25_runs(session):
-    counts = ["validation_count", "validation_reproduced_count", "validation_right_count", "validation_worst_error", "all_checks_pass"]
+    counts = ["validation_count", "validation_reproduced_count", "validation_right_count", "validation_article_worst_error", "all_checks_pass"]
     found = session.evaluate({"batch_size": 64, "lora_rank": 3}, counts)  # the user's job does not touch the runs
     assert (found["validation_count"], found["validation_reproduced_count"], found["validation_right_count"]) == (25, 25, 25)
-    assert found["validation_worst_error"] == pytest.approx(0.083, abs=0.0005) and found["all_checks_pass"] is True
+    assert found["validation_article_worst_error"] == pytest.approx(0.083, abs=0.0005) and found["all_checks_pass"] is True

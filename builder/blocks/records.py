@@ -16,6 +16,8 @@ from builder.template import parse
 def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
     """Headings, names under them, one row per record and the free rows."""
     records = source_records(layout.presets, spec.source)
+    if spec.new_page:
+        sheet.page_breaks.append(row)
     row = place_title(sheet, row, spec.title, spec.text)
     first, last = row + 2, row + 1 + len(records) + spec.free_rows
     scope = Down({column.name: index for index, column in enumerate(spec.columns) if column.name})
@@ -23,7 +25,7 @@ def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
         sheet.put(row, index, column.heading, "heading")
         sheet.grow(row, column.heading, index)
         sheet.put(row + 1, index, column.name, "name_heading")
-        sheet.grow(row + 1, column.name or "", index, 13)  # a wide font
+        sheet.grow(row + 1, column.name or "", index, 16)  # a wide font, and an indent
         if column.name:
             layout.define(column.name, sheet.area(first, index, last), column.unit, f"sheet {sheet.name}")
         _fill(layout, sheet, spec, column, index, records, first, scope)
