@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: build check test oracle bench pictures clean
+.PHONY: build check test oracle trace bench pictures clean
 
 build: $(VENV)/installed
 	$(BIN)/sizing build
@@ -20,6 +20,10 @@ oracle: $(VENV)/installed-test
 	tests/setup-libreoffice
 	$(BIN)/python -m pytest -m oracle -n 2
 
+# Real training steps, traced without a GPU, against the reference; .ci/run calls it.
+trace: $(VENV)/installed-trace
+	$(BIN)/python -m pytest -m trace -n 2
+
 bench: $(VENV)/installed-test
 	tests/setup-libreoffice
 	$(BIN)/python -m tests.benchmark
@@ -35,6 +39,10 @@ $(VENV)/installed: pyproject.toml
 
 $(VENV)/installed-test: pyproject.toml $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+$(VENV)/installed-trace: pyproject.toml $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[trace]'
 	touch $@
 
 clean:

@@ -115,7 +115,7 @@ def estimate(book: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     _books((book,))
     presets = load()
-    found = run(presets, dict(_setting(presets, item) for item in settings))
+    found = run(presets, dict(setting(presets, item) for item in settings))
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
@@ -124,7 +124,7 @@ def estimate(book: str, settings: tuple[str, ...], as_json: bool) -> None:
         raise UsageError(found["input_message"])
 
 
-def _setting(presets, item: str) -> tuple[str, object]:
+def setting(presets, item: str) -> tuple[str, object]:
     """`name=value` as typed into the sheet: a number where it reads as one and the input takes one, else text."""
     name, equals, text = item.partition("=")
     names = {spec.name: spec for spec in presets.inputs}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
@@ -13,6 +14,14 @@ from builder.engines.libreoffice import LibreOfficeEngine
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "oracle: a slow proof that compares a workbook with the reference over many scenarios")
+    os.environ.setdefault("TRACE_SEED", str(int(time.time())))  # the workers of pytest-xdist inherit it
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """The seed of the jobs that were drawn to be traced, whenever some were."""
+    reports = [report for outcome, found in terminalreporter.stats.items() if outcome != "deselected" for report in found]
+    if any("test_trace_random.py" in getattr(report, "nodeid", "") for report in reports):
+        terminalreporter.write_line(f"TRACE_SEED={os.environ['TRACE_SEED']}")
 
 
 def _installed(engine: type[Engine]) -> type[Engine]:

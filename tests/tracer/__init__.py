@@ -7,3 +7,6 @@ less what libraries take for themselves (cuBLAS workspaces, the CUDA context).
 
     python -m tests.tracer --set base_model="Llama 3 8B" --set sequence_length=2048 --table
 """
+import logging
+
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns, when imported, that it has no kernels for the CPU

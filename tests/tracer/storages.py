@@ -23,6 +23,15 @@ class Tag:
     dtype: str
 
 
+class Entry:
+    """One storage; the clock of LiveStorages when it was born and when it died."""
+
+    __slots__ = ("size", "tag", "born", "died", "reference")
+
+    def __init__(self, size: int, tag: Tag, born: int):
+        self.size, self.tag, self.born, self.died = size, tag, born, None
+
+
 class LiveStorages(TorchDispatchMode):
     """Adds up live storages; keeps the peak of each phase and what was alive at it.
 
@@ -32,12 +41,13 @@ class LiveStorages(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.phase, self.modules = "load", []
-        self.now = 0
+        self.now = self._clock = 0
         self.peaks: dict[str, int] = {}
-        self.tables: dict[str, list[tuple[int, Tag]]] = {}
         self.operations: dict[str, Tag] = {}
         self.allocator = CachingAllocator()
-        self._live: dict[int, tuple[int, Tag, object]] = {}
+        self._live: set[int] = set()
+        self._entries: list[Entry] = []
+        self._peak_at: dict[str, tuple[int, int]] = {}
 
     def add(self, tensor: torch.Tensor, operation: str) -> None:
         """Count the storage of a tensor, once."""
@@ -45,39 +55,56 @@ class LiveStorages(TorchDispatchMode):
         key, nbytes = storage._cdata, storage.nbytes()
         if key in self._live or nbytes == 0:
             return
-        tag = Tag(self.phase, self.modules[-1] if self.modules else "", operation, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
-        size, block = rounded(nbytes), self.allocator.allocate(nbytes)
+        block = self.allocator.allocate(nbytes)
+        self._clock += 1
+        entry = Entry(rounded(nbytes), self._tag(operation, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")), self._clock)
 
         def died(_: object) -> None:
-            self.now -= size
-            del self._live[key]
+            self._clock += 1
+            self.now -= entry.size
+            entry.died = self._clock
+            self._live.remove(key)
             self.allocator.release(block)
 
-        self._live[key] = (size, tag, weakref.ref(storage, died))
-        self.now += size
-        self.note(0, tag)
+        entry.reference = weakref.ref(storage, died)
+        self._live.add(key)
+        self._entries.append(entry)
+        self.now += entry.size
+        self._note(0, entry.tag)
 
-    def note(self, extra: int, tag: Tag) -> None:
+    def _tag(self, operation: str, shape: tuple[int, ...], dtype: str) -> Tag:
+        return Tag(self.phase, self.modules[-1] if self.modules else "", operation, shape, dtype)
+
+    def _note(self, extra: int, tag: Tag) -> None:
         """Compare with the peak of the phase what is alive now and `extra` bytes that an operation holds while it runs."""
         if self.now + extra > self.peaks.get(self.phase, 0):
             self.peaks[self.phase] = self.now + extra
             self.operations[self.phase] = tag
-            self.tables[self.phase] = [entry[:2] for entry in self._live.values()] + ([(extra, tag)] if extra else [])
+            self._peak_at[self.phase] = (self._clock, extra)
 
     def transient(self, nbytes: int, operation: str) -> None:
         """A block that an operation takes and gives back."""
         if nbytes:
-            self.note(rounded(nbytes), Tag(self.phase, self.modules[-1] if self.modules else "", operation, (), "bytes"))
+            self._note(rounded(nbytes), self._tag(operation, (), "bytes"))
             self.allocator.release(self.allocator.allocate(nbytes))
 
     def enter(self, phase: str) -> None:
         """Begin a phase, whose peak is at least what is alive now."""
         self.phase = phase
-        self.note(0, Tag(phase, "", "begin", (), ""))
+        self._note(0, Tag(phase, "", "begin", (), ""))
 
     def forget_peaks(self) -> None:
         """Start the peaks anew, at the beginning of a step."""
-        self.peaks, self.tables, self.operations = {}, {}, {}
+        self.peaks, self.operations, self._peak_at = {}, {}, {}
+        self._entries = [entry for entry in self._entries if entry.died is None]
+
+    def tables(self) -> dict[str, list[tuple[int, Tag]]]:
+        """(bytes, tag) of every storage that was alive at the peak of each phase."""
+        found = {}
+        for phase, (clock, extra) in self._peak_at.items():
+            found[phase] = [(entry.size, entry.tag) for entry in self._entries if entry.born <= clock and (entry.died is None or entry.died > clock)]
+            found[phase] += [(extra, self.operations[phase])] if extra else []
+        return found
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         out = operation(*args, **(kwargs or {}))
