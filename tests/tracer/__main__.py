@@ -56,7 +56,7 @@ def _did_you_mean(presets, typed) -> str:
     for spec in presets.inputs:
         offered = inputs.offered_names(presets, spec)
         if offered and typed.get(spec.name) and typed[spec.name] not in offered:
-            return nearest(typed[spec.name], offered)
+            return nearest(typed[spec.name], offered).replace("; did", " Did")
     return ""
 
 
