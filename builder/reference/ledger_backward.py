@@ -15,42 +15,50 @@ from builder.reference.ledger_projections import Projection, projections
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
 
 
-def backward(step: Step, it: Projection, shared_input: int) -> int:
-    """The most that a projection's backward holds beyond what is alive as it begins; `shared_input` is saved input that it frees."""
+def parts(step: Step, it: Projection, shared_input: int) -> dict[str, int]:
+    """A projection in backward: `b` lora_B and lora_A, `a` casts and dropout, `input_gradient` what the adapter leaves, less what
+    it frees, `base` the frozen layer. `shared_input` is saved input that the adapter frees.
+    """
     tokens, inputs, outputs, made = step.tokens, it.inputs, it.outputs, it.made
     inner = tokens * step.rank * step.branch
     released = tokens * inputs * made.own + inner
-    mask = tokens * inputs * step.mask_bytes
-    points = [0]
-    ready = 0
+    copies = 1 if step.branch == step.projection else 2
+    recast = made.recast + made.type if made.recast else 0
+    cast = made.cast + made.given - step.mask_bytes if made.cast else 0
+    left = tokens * inputs * (made.given - step.mask_bytes) - released - shared_input
+    return {
+        "released": released,
+        "b_backward": max(tokens * outputs * step.branch * copies, tokens * inputs * made.multiplied) + inner,
+        "a_backward": tokens * inputs * max(recast, 2 * made.dropped, cast) - released,
+        "input_gradient": left if it.adapted else 0,
+        "base_backward": base_backward(step, it),
+    }
+
+
+def backward(step: Step, it: Projection, shared_input: int) -> int:
+    """The most that a projection's backward holds beyond what is alive as it begins."""
+    part = parts(step, it, shared_input)
+    points = [0, part["input_gradient"] + part["base_backward"], part["input_gradient"]]
     if it.adapted:
-        points.append(tokens * outputs * step.branch * (1 if step.branch == step.projection else 2) + inner)
-        points.append(tokens * inputs * made.multiplied + inner)
-        if made.recast:
-            points.append(tokens * inputs * (made.recast + made.type) - released)
-        points.append(2 * tokens * inputs * made.dropped - released)
-        if made.cast:
-            points.append(tokens * inputs * (made.cast + made.given) - mask - released)
-        ready = tokens * inputs * made.given - mask - released - shared_input
-    points.append(ready + base_backward(step, it))
-    if it.adapted:
-        points.append(ready + 2 * tokens * inputs * made.given - tokens * outputs * step.projection)
-    else:
-        points.append(ready)
+        summed = step.tokens * (2 * it.inputs * it.made.given - it.outputs * step.projection)
+        points += [part["b_backward"], part["a_backward"], part["input_gradient"] + summed]
     return max(points)
+
+
+def nf4_backward(step: Step, it: Projection) -> int:
+    """An NF4 layer in backward: gradients in BF16, the dequantised weight."""
+    upcast = step.stream > BF16
+    multiply = BF16 * (step.tokens * (upcast * it.outputs + it.inputs) + it.inputs * it.outputs)
+    return max(multiply, step.tokens * it.inputs * (BF16 + upcast * FP32))
 
 
 def base_backward(step: Step, it: Projection) -> int:
     """The frozen layer: gradient of its input, casts, the dequantised weight."""
     tokens, inputs, outputs, given = step.tokens, it.inputs, it.outputs, it.made.given
-    upcast = step.stream > BF16
     if step.plain:
-        back = FP32 if step.stream_casts and given == step.stream and step.stream > step.projection else 0
+        back = FP32 if step.stream_casts and it.role != "down" else 0
         return tokens * inputs * ((BF16 if step.autocast else given) + back)
-    if step.nf4:
-        multiply = BF16 * (tokens * (upcast * outputs + inputs) + inputs * outputs)
-        return max(multiply, tokens * inputs * (BF16 + upcast * FP32))
-    return (inputs * outputs + tokens * inputs) * given
+    return nf4_backward(step, it) if step.nf4 else (inputs * outputs + tokens * inputs) * given
 
 
 def int8_recomputed(step: Step, saved: Saved) -> int:
@@ -70,8 +78,8 @@ def int8_recomputed(step: Step, saved: Saved) -> int:
     return gone
 
 
-def inside_top(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int, most: int) -> int:
-    """The worst point of the top layer; `standing` is alive through backward, `most` of a layer while it is recomputed."""
+def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int, most: int) -> dict[str, float]:
+    """Points of the top layer, 0 where it has none; `standing` is alive through backward, `most` of a layer while it is recomputed."""
     roles = projections(step)
     fp32_boundary = step.hidden(FP32) if step.stream == FP32 else 0
     alive = standing + casts
@@ -79,30 +87,35 @@ def inside_top(step: Step, saved: Saved, standing: float, casts: int, casts_laye
         slides = step.sliding_layers(step.shape.layers) > 0
         alive = standing + saved.layer + slides * saved.window_extra + casts_layer - fp32_boundary - int8_recomputed(step, saved)
     own_gradient = step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
-    shared = 0 if step.int8 else saved.product_saved
-    early = step.checkpointing and not step.norm_pairs and not step.plain and "down" not in step.targets
     # Where down needs nothing saved, it runs before the layer is recomputed.
+    early = step.checkpointing and not step.norm_pairs and not step.plain and "down" not in step.targets
     in_down = standing if early else alive - saved.post_norm
-    points = [in_down + own_gradient + backward(step, roles["down"], shared)]
-    if step.norm_pairs:
-        points.append(alive + 5 * step.hidden(FP32))
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
     after_down = alive - saved.post_norm - saved.down - (0 if kept_product else saved.product_saved)
-    points.append(after_down + 3 * saved.product)
-    if step.family.fused_gate_up:
-        points.append(after_down - saved.product + backward(step, roles["gate"], 0))
-    else:
-        points.append(after_down + backward(step, roles["up"], 0))
+    gate, up = backward(step, roles["gate"], 0), backward(step, roles["up"], 0)
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
-    points.append(after_mlp + 5 * step.hidden(FP32))
-    if step.eager:
-        freed = 0 if step.all_fp32 else step.attention
-        kept = saved.context_copy if step.int8 and not step.checkpointing else 0
-        values = (0 if step.grouped else step.shape.q_width - saved.values_width) * step.tokens * step.attention
-        points.append(after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed))
-    if step.checkpointing:
-        points.append(standing + most + casts_layer + early_gradient(step, saved, own_gradient) - fp32_boundary)
-    return max(points)
+    freed = 0 if step.all_fp32 else step.attention
+    kept = saved.context_copy if step.int8 and not step.checkpointing else 0
+    grouped = step.grouped and step.eager
+    values = (0 if grouped else step.shape.q_width - saved.values_width) * step.tokens * step.attention
+    softmax = after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed)
+    recomputed = standing + most + casts_layer + early_gradient(step, saved, own_gradient) - fp32_boundary
+    return {
+        "top_alive_bytes": alive,
+        "backward_post_norm_bytes": alive + 5 * step.hidden(FP32) if step.norm_pairs else 0,
+        "backward_down_bytes": in_down + own_gradient + backward(step, roles["down"], shared_product(step, saved)),
+        "backward_product_bytes": after_down + 3 * saved.product,
+        "backward_up_bytes": after_down + (gate - saved.product if step.family.fused_gate_up else up),
+        "backward_norm_bytes": after_mlp + 5 * step.hidden(FP32),
+        "softmax_values_bytes": values,
+        "backward_softmax_bytes": softmax if step.eager else 0,
+        "recomputation_bytes": recomputed if step.checkpointing else 0,
+    }
+
+
+def shared_product(step: Step, saved: Saved) -> int:
+    """The MLP product that down's adapter frees, which INT8 layers keep."""
+    return 0 if step.int8 else saved.product_saved
 
 
 def early_gradient(step: Step, saved: Saved, own_gradient: int) -> int:
@@ -130,9 +143,17 @@ def quantities(step: Step, saved: Saved, values: dict[str, float]) -> dict[str, 
         values["held_bytes"] + values["once_bytes"] + values["masks_kept_bytes"] + step.hidden(step.stream) + logits
         + values["saved_layers_bytes"]
     )
-    top = inside_top(step, saved, standing, casts, casts_layer, values["recorded_bytes"])
+    found = points(step, saved, standing, casts, casts_layer, values["recorded_bytes"])
+    top = max(value for name, value in found.items() if name not in ("top_alive_bytes", "softmax_values_bytes"))
     change = lower_change(step, saved, values["gradients_layer_bytes"], casts_layer)
+    for role, it in projections(step).items():
+        shared = shared_product(step, saved) if role == "down" else 0
+        found |= {f"{role}_{name}_bytes": value for name, value in parts(step, it, shared).items()}
+        found |= {f"{role}_backward_bytes": backward(step, it, shared), f"{role}_nf4_backward_bytes": nf4_backward(step, it)}
     return {
+        **found,
+        "int8_recomputed_bytes": int8_recomputed(step, saved),
+        "early_gradient_bytes": early_gradient(step, saved, step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0),
         "backward_standing_bytes": standing,
         "inside_top_bytes": top,
         "lower_change_bytes": change,

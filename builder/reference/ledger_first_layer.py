@@ -22,23 +22,36 @@ def masks(step: Step, projections: tuple[str, ...]) -> int:
 
 
 def before_attention(step: Step, saved: Saved) -> int:
-    """The first norm, weight casts and masks of q, k, v, an input that only INT8 layers would keep, norms of q and k below no adapter."""
-    shape, targets = step.shape, step.targets
+    """The first norm, weight casts and masks of q, k, v, an input that only INT8 layers would keep."""
     bytes_ = saved.norm + saved.attention_weight_casts + masks(step, ATTENTION_INPUTS)
-    if step.int8 and not (kinds(step)["stream"].direct and targets & set(ATTENTION_INPUTS)):
+    if step.int8 and not (kinds(step)["stream"].direct and step.targets & set(ATTENTION_INPUTS)):
         bytes_ += saved.attention_input
+    return bytes_
+
+
+def norms_of_q_and_k(step: Step) -> int:
+    """Those whose projection has no adapter."""
+    shape = step.shape
+    bytes_ = 0
     if step.qk_norm:
         for name, width, heads in (("q", shape.q_width, shape.heads), ("k", shape.kv_width, shape.kv_heads)):
-            if not targets & {name, "qkv"}:
+            if not step.targets & {name, "qkv"}:
                 bytes_ += step.tokens * FP32 * (width + heads)
     return bytes_
 
 
+def queries(step: Step) -> int:
+    """Queries of eager attention that multiply keys without a gradient."""
+    reached = step.targets & set(ATTENTION_INPUTS)
+    if not step.eager or not reached or step.targets & {"k", "qkv"}:
+        return 0
+    return step.tokens * step.shape.q_width * step.attention
+
+
 def attention(step: Step, saved: Saved) -> int:
-    """Queries that multiply keys without gradient; all of attention and o's part where q, k and v have no adapter."""
+    """All of attention and o's part, where q, k and v have no adapter."""
     if step.targets & set(ATTENTION_INPUTS):
-        keys_need = step.targets & {"k", "qkv"}
-        return 0 if keys_need or not step.eager else step.tokens * step.shape.q_width * step.attention
+        return 0
     direct = kinds(step)["context"].direct and "o" in step.targets
     bytes_ = saved.attention_core - saved.cache_copies + saved.o_weight_cast + masks(step, ("o",))
     if not direct:
@@ -66,13 +79,23 @@ def product(step: Step, saved: Saved) -> int:
     return saved.mlp_tensors + weight_cast(step, "down") + masks(step, ("down",))
 
 
+def parts(step: Step, saved: Saved) -> dict[str, int]:
+    """What is not saved, from the input of the layer to its output."""
+    return {
+        "first_attention_unsaved_bytes": before_attention(step, saved),
+        "first_qk_norms_unsaved_bytes": norms_of_q_and_k(step),
+        "first_query_unsaved_bytes": queries(step),
+        "first_core_unsaved_bytes": attention(step, saved),
+        "first_mlp_unsaved_bytes": mlp(step, saved),
+        "first_product_unsaved_bytes": product(step, saved),
+    }
+
+
 def unsaved(step: Step, saved: Saved) -> int:
     """Bytes that the shallowest layer saves less than another."""
-    if step.checkpointing:
-        return 0
-    return before_attention(step, saved) + attention(step, saved) + mlp(step, saved) + product(step, saved)
+    return 0 if step.checkpointing else sum(parts(step, saved).values())
 
 
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
-    """`first_layer_unsaved_bytes`."""
-    return {"first_layer_unsaved_bytes": unsaved(step, saved)}
+    """The parts and `first_layer_unsaved_bytes`."""
+    return {**parts(step, saved), "first_layer_unsaved_bytes": unsaved(step, saved)}

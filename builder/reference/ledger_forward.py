@@ -25,7 +25,7 @@ def softmax_inputs(step: Step) -> int:
     """Queries, keys and values at the softmax of eager attention, repeated for grouped heads."""
     q, kv = step.shape.q_width, step.shape.kv_width
     both = step.stream + step.projection
-    return step.tokens * (q * step.stream + kv * both + (q * both if step.grouped else 0))
+    return step.tokens * (q * step.stream + kv * both + (q * both if step.grouped and step.eager else 0))
 
 
 def softmax_element(step: Step) -> int:
@@ -39,8 +39,8 @@ def post_norm_work(step: Step) -> int:
     return step.hidden(step.projection) + copies * step.hidden(FP32)
 
 
-def recorded(step: Step, saved: Saved) -> int:
-    """The most that is alive of a layer that saves."""
+def recorded(step: Step, saved: Saved) -> dict[str, int]:
+    """Points of a layer that saves; 0 where it has no such point."""
     boundary, roles = step.hidden(step.stream), projections(step)
     slides = step.sliding_layers(step.shape.layers) > 0 if step.checkpointing else step.sliding_layers(1)
     middle = boundary if step.stream == BF16 else 0
@@ -51,56 +51,60 @@ def recorded(step: Step, saved: Saved) -> int:
     # A quantised layer without an adapter saves nothing that recomputation waits for: it stops before the product is made.
     made = not (early and not step.plain and "down" not in step.targets)
     product = mlp + saved.gate + saved.up + (3 + made) * saved.product
-    points = [
-        entry + rotation(step),
-        mlp + forward(step, roles["gate"], True),
-        product,
-        product + (stopped(step, roles["down"]) if early else forward(step, roles["down"], True)),
-    ]
-    if step.eager:
-        element = softmax_element(step) + step.family.attention_softcap * step.attention
-        points.append(entry + softmax_inputs(step) + step.scores * element)
-    if not step.family.fused_gate_up:
-        points.append(mlp + saved.gate + 2 * saved.product + forward(step, roles["up"], True))
-    if step.norm_pairs:
-        stops = step.hidden(FP32) if step.checkpointing else 0
-        points.append(side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops)
-    return max(points)
+    down = stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
+    element = softmax_element(step) + step.family.attention_softcap * step.attention
+    up = mlp + saved.gate + 2 * saved.product + forward(step, roles["up"], True)
+    stops = step.hidden(FP32) if step.checkpointing else 0
+    last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
+    return {
+        "recorded_rotation_bytes": entry + rotation(step),
+        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * element if step.eager else 0,
+        "recorded_gate_bytes": mlp + forward(step, roles["gate"], True),
+        "recorded_up_bytes": 0 if step.family.fused_gate_up else up,
+        "recorded_product_bytes": product,
+        "recorded_down_bytes": product + down,
+        "recorded_post_norm_bytes": last if step.norm_pairs else 0,
+    }
 
 
-def passing(step: Step, saved: Saved) -> int:
-    """The most that is alive of a layer that saves nothing. INT8 layers keep their inputs anyway: those of
-    the layer count as saved, down's only from down on."""
+def passing(step: Step, saved: Saved) -> dict[str, int]:
+    """Points of a layer that saves nothing; 0 where it has no such point. INT8 layers keep their inputs anyway: those of the
+    layer count as saved, down's only from down on.
+    """
     boundary, roles = step.hidden(step.stream), projections(step)
     fused = step.family.fused_gate_up
     not_yet, hidden = (saved.product, 0) if step.int8 else (0, boundary)
-    points = [
-        hidden + rotation(step) - not_yet,
-        boundary + hidden + forward(step, roles["gate"], False) - not_yet,
-        boundary + hidden + (3 + fused) * saved.product - not_yet,
-        boundary + hidden + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
-    ]
-    if step.eager:
-        points.append(hidden + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet)
-    if not fused:
-        points.append(boundary + hidden + saved.product + forward(step, roles["up"], False) - not_yet)
-    if step.norm_pairs:
-        points.append(boundary + post_norm_work(step))
-    return max(points)
+    softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet
+    return {
+        "passing_rotation_bytes": hidden + rotation(step) - not_yet,
+        "passing_softmax_bytes": softmax if step.eager else 0,
+        "passing_gate_bytes": boundary + hidden + forward(step, roles["gate"], False) - not_yet,
+        "passing_up_bytes": 0 if fused else boundary + hidden + saved.product + forward(step, roles["up"], False) - not_yet,
+        "passing_product_bytes": boundary + hidden + (3 + fused) * saved.product - not_yet,
+        "passing_down_bytes": boundary + hidden + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
+        "passing_post_norm_bytes": boundary + post_norm_work(step) if step.norm_pairs else 0,
+    }
 
 
 def quantities(step: Step, saved: Saved, standing: dict[str, float], first_unsaved: int) -> dict[str, float]:
     """`forward_bytes`: the layer at work, the layers below it, and all that stands."""
     boundary = step.hidden(step.stream)
-    most, layers = recorded(step, saved), standing["saved_layers_bytes"]
+    saving, not_saving = recorded(step, saved), passing(step, saved)
+    most, layers = max(saving.values()), standing["saved_layers_bytes"]
     lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
     middle = boundary if step.stream == BF16 else 0
     if step.checkpointing:
-        here = layers + passing(step, saved)
+        here = layers + max(not_saving.values())
     else:
         here = layers - saved.layer - step.sliding_layers(1) * saved.window_extra + boundary + middle + lone + most
     return {
+        **saving,
+        **not_saving,
+        "rotation_bytes": rotation(step),
+        "softmax_inputs_bytes": softmax_inputs(step),
+        "softmax_element_bytes": softmax_element(step),
+        "post_norm_work_bytes": post_norm_work(step),
         "recorded_bytes": most,
-        "passing_bytes": passing(step, saved),
+        "passing_bytes": max(not_saving.values()),
         "forward_bytes": standing["forward_standing_bytes"] + standing["masks_bytes"] + here,
     }

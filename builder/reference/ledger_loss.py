@@ -36,25 +36,27 @@ def norm_work(step: Step, masks: int) -> int:
 
 
 def quantities(step: Step, standing: dict[str, float], held: float, casts: int, norm: int) -> dict[str, float]:
-    """In the loss, after forward, and at the start of backward."""
+    """In the loss, after forward, at the start of backward; and what either kind of loss holds."""
     tokens, vocabulary = step.tokens, step.shape.vocabulary
-    hidden = step.hidden(step.stream)
+    hidden, labels = step.hidden(step.stream), standing["token_ids_bytes"]
     logits, fp32 = tokens * vocabulary * step.logit, tokens * vocabulary * FP32
     head_cast = BF16 * vocabulary * step.shape.hidden_size if step.stream_casts else 0
-    labels = standing["token_ids_bytes"]
-    if step.fused_loss:
-        saved = hidden
-        work = norm + 2 * hidden + labels + FP32 * tokens + chunk_work(step)
-        backward = 5 * step.hidden(FP32) - hidden
-    else:
-        saved = logits + fp32 + head_cast + (logits if step.family.logit_softcap else 0)
-        work = norm + saved + (fp32 if step.logit < FP32 else 0) + hidden + labels
-        backward = 2 * fp32
+    full_saved = logits + fp32 + head_cast + (logits if step.family.logit_softcap else 0)
+    full_work = norm + full_saved + (fp32 if step.logit < FP32 else 0) + hidden + labels
+    fused_work = norm + 2 * hidden + labels + FP32 * tokens + chunk_work(step)
+    norm_backward = 5 * step.hidden(FP32)
+    saved, backward = (hidden, norm_backward - hidden) if step.fused_loss else (full_saved, 2 * fp32)
+    work = max(norm_work(step, standing["masks_bytes"]), fused_work if step.fused_loss else full_work)
     layers, kept = standing["saved_layers_bytes"], standing["masks_kept_bytes"]
     after = held + layers + (0 if step.checkpointing else casts) + norm + saved + standing["once_bytes"] + kept
-    work = max(norm_work(step, standing["masks_bytes"]), work)
     return {
         "chunk_tokens": chunk_tokens(step),
+        "chunk_work_bytes": chunk_work(step),
+        "norm_work_bytes": norm_work(step, standing["masks_bytes"]),
+        "norm_backward_bytes": norm_backward,
+        "full_loss_saved_bytes": full_saved,
+        "full_loss_work_bytes": full_work,
+        "fused_loss_work_bytes": fused_work,
         "vocabulary_fp32_bytes": fp32,
         "logits_bytes": logits,
         "loss_at_work_bytes": work,

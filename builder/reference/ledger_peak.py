@@ -66,6 +66,7 @@ def at_work(step: Step, values: dict[str, float]) -> dict[str, float]:
         "other_layers_count": 0 if step.checkpointing else step.layers_adapted - 1,
         "forward_at_work_bytes": forward,
         "start_at_work_bytes": start,
+        "inside_listed_bytes": listed_inside(step, values),
         "inside_at_work_bytes": values["inside_layer_bytes"] - listed_inside(step, values),
     }
 
@@ -79,6 +80,7 @@ def quantities(step: Step, values: dict[str, float], compute_capability: str | N
     return {
         "peak_moment": moment,
         "traced_peak_bytes": peak,
+        **{f"peak_is_{name}": int(moment == text) for name, text in zip(("forward", "loss", "start", "inside", "step"), MOMENTS)},
         "gradients_at_peak_bytes": gradients,
         "autocast_cache_at_peak_bytes": casts,
         "activations_at_peak_bytes": peak - values["held_bytes"] - gradients - casts,

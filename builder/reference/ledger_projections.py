@@ -25,6 +25,7 @@ INT8_PRODUCT = 6
 class Projection:
     """A projection of the MLP; widths are 0 where it is part of a fused one."""
 
+    role: str
     inputs: int
     outputs: int
     made: Copies
@@ -40,29 +41,42 @@ def projections(step: Step) -> dict[str, Projection]:
     for role, name, kind in (("gate", gate, "stream"), ("up", "up", "stream"), ("down", "down", "product")):
         inputs, outputs = here.get(name, (step.shape.hidden_size, 0))
         cast = weight_cast(step, name) if name in here else 0
-        found[role] = Projection(inputs, outputs, made[kind], name in step.targets and name in here, cast)
+        found[role] = Projection(role, inputs, outputs, made[kind], name in step.targets and name in here, cast)
     return found
+
+
+def plain_work(step: Step, it: Projection) -> int:
+    """A BF16 or FP32 layer at work: casts of weight and input, output."""
+    recast = BF16 if step.stream_casts and it.role != "down" else 0
+    return it.cast + step.tokens * (recast * it.inputs + step.projection * it.outputs)
+
+
+def nf4_work(step: Step, it: Projection) -> int:
+    """An NF4 layer at work: it multiplies in BF16 by its dequantised weight, and gives back the type of its input."""
+    tokens, inputs, outputs = step.tokens, it.inputs, it.outputs
+    upcast = step.stream > BF16
+    multiply = BF16 * (tokens * (upcast * inputs + outputs) + inputs * outputs)
+    convert = tokens * (upcast * BF16 * (inputs + outputs) + step.projection * outputs)
+    return max(multiply, convert)
+
+
+def int8_work(step: Step, it: Projection) -> int:
+    """An INT8 layer at work: it quantises its input, multiplies to INT32, turns that to FP16 and to the type of its input."""
+    return step.tokens * max(INT8_QUANTISING * it.inputs, INT8 * it.inputs + (INT8_PRODUCT + step.projection) * it.outputs)
 
 
 def base_work(step: Step, it: Projection) -> int:
     """The frozen layer at work."""
-    tokens, inputs, outputs = step.tokens, it.inputs, it.outputs
-    upcast = step.stream > BF16
     if step.plain:
-        recast = BF16 if step.stream_casts and it.made.given == step.stream and step.stream > step.projection else 0
-        return it.cast + tokens * (recast * inputs + step.projection * outputs)
-    if step.nf4:
-        multiply = BF16 * (tokens * (upcast * inputs + outputs) + inputs * outputs)
-        convert = tokens * (upcast * BF16 * (inputs + outputs) + step.projection * outputs)
-        return max(multiply, convert)
-    return tokens * max(INT8_QUANTISING * inputs, INT8 * inputs + (INT8_PRODUCT + step.projection) * outputs)
+        return plain_work(step, it)
+    return nf4_work(step, it) if step.nf4 else int8_work(step, it)
 
 
-def output_widths(step: Step) -> int:
-    """Bytes per output element where most outputs are alive: base, lora_B's and scaled one, or those that are summed."""
+def outputs(step: Step, it: Projection) -> int:
+    """Where most outputs are alive: base, lora_B's and the scaled one, or those that are summed."""
     base, branch = step.projection, step.branch
     summed = 3 * base if not step.plain and not step.autocast else base + branch + max(base, branch)
-    return max(base + 2 * branch, summed)
+    return step.tokens * it.outputs * max(base + 2 * branch, summed)
 
 
 def clone(step: Step, it: Projection) -> int:
@@ -70,36 +84,55 @@ def clone(step: Step, it: Projection) -> int:
     return 2 * step.tokens * it.outputs * step.projection if step.nf4 else 0
 
 
+def inner(step: Step) -> int:
+    """lora_A's output."""
+    return step.tokens * step.rank * step.branch
+
+
+def in_a(step: Step, it: Projection) -> int:
+    """In lora_A, what it saves included: base output, every copy of the input, mask."""
+    return it.cast + step.tokens * (it.outputs * step.projection + it.inputs * (it.made.made + step.mask_bytes)) + inner(step)
+
+
+def in_b(step: Step, it: Projection) -> int:
+    """In lora_B, what it saves included: the copies that live on, and the outputs."""
+    return it.cast + step.tokens * it.inputs * (it.made.cast + it.made.kept + step.mask_bytes) + inner(step) + outputs(step, it)
+
+
 def forward(step: Step, it: Projection, saves: bool) -> int:
     """The most that is alive while it runs, what it saves included; `saves` is False in a pass under checkpointing."""
     work = base_work(step, it)
     if not it.adapted:
         return work
-    tokens, made = step.tokens, it.made
-    inner = tokens * step.rank * step.branch
-    mask, cast, kept = (step.mask_bytes, it.cast, made.kept) if saves else (0, 0, 0)
-    in_a = cast + tokens * (it.outputs * step.projection + it.inputs * (made.made + mask)) + inner
-    in_b = cast + tokens * it.inputs * (made.cast + kept + mask) + (inner if saves else 0) + tokens * it.outputs * output_widths(step)
-    return max(work, clone(step, it), in_a, in_b)
+    if saves:
+        return max(work, clone(step, it), in_a(step, it), in_b(step, it))
+    tokens = step.tokens
+    passing_a = tokens * (it.outputs * step.projection + it.inputs * it.made.made) + inner(step)
+    return max(work, clone(step, it), passing_a, tokens * it.inputs * it.made.cast + outputs(step, it))
 
 
 def stopped(step: Step, it: Projection) -> int:
     """down when its layer is recomputed: it stops at the last tensor that backward needs, which lora_B would multiply."""
     if not it.adapted:
         return it.cast
-    tokens = step.tokens
-    in_a = it.cast + tokens * (it.outputs * step.projection + it.inputs * (it.made.made + step.mask_bytes + 0)) + tokens * step.rank * step.branch
-    return max(in_a, 0 if step.plain else base_work(step, it), clone(step, it))
+    return max(in_a(step, it), 0 if step.plain else base_work(step, it), clone(step, it))
 
 
 def quantities(step: Step) -> dict[str, int]:
-    """`<projection>_base_work_bytes`, `_forward_bytes` and `_unsaved_bytes`."""
-    return {
-        f"{role}_{what}_bytes": value
-        for role, it in projections(step).items()
-        for what, value in (
-            ("base_work", base_work(step, it)),
-            ("forward", forward(step, it, True)),
-            ("unsaved", forward(step, it, False)),
-        )
-    }
+    """Of gate, up and down: each kind of layer at work, the adapter's points, `_forward_bytes` and `_unsaved_bytes`."""
+    found = {"inner_bytes": inner(step)}
+    for role, it in projections(step).items():
+        found |= {
+            f"{role}_plain_work_bytes": plain_work(step, it),
+            f"{role}_nf4_work_bytes": nf4_work(step, it),
+            f"{role}_int8_work_bytes": int8_work(step, it),
+            f"{role}_base_work_bytes": base_work(step, it),
+            f"{role}_copies_bytes": step.tokens * it.inputs * it.made.made,
+            f"{role}_outputs_bytes": outputs(step, it),
+            f"{role}_clone_bytes": clone(step, it),
+            f"{role}_in_a_bytes": in_a(step, it),
+            f"{role}_in_b_bytes": in_b(step, it),
+            f"{role}_forward_bytes": forward(step, it, True),
+            f"{role}_unsaved_bytes": forward(step, it, False),
+        }
+    return found

@@ -12,7 +12,7 @@ Source: traces (tests/tracer) of transformers' modules; PEFT and bitsandbytes as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from builder.reference.ledger_choices import BF16, FP32, Step
 from builder.reference.ledger_frozen_base import matrices
@@ -148,19 +148,30 @@ def saved_by_layer(step: Step) -> Saved:
 
 
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
-    """Sums and the terms that other line items use."""
+    """Every tensor kind of a layer by the workbook's name, and their sums."""
+    named = {
+        f"{'norm_saved' if name == 'norm' else 'post_norm_saved' if name == 'post_norm' else name}_bytes": value
+        for name, value in asdict(saved).items()
+        if name not in ("scores", "cache", "gate", "up", "down", "values_width")
+    }
     return {
-        "boundary_bytes": step.hidden(step.stream),
-        "norm_saved_bytes": saved.norm,
-        "attention_first_bytes": saved.attention_first,
-        "attention_tensors_bytes": saved.attention_tensors,
+        **named,
         "scores_saved_bytes": saved.scores,
-        "attention_core_bytes": saved.attention_core,
         "cache_layer_bytes": saved.cache,
+        "gate_saved_bytes": saved.gate,
+        "up_saved_bytes": saved.up,
+        "down_saved_bytes": saved.down,
+        "values_width": saved.values_width,
+        "boundary_bytes": step.hidden(step.stream),
+        "hidden_fp32_bytes": step.hidden(FP32),
+        "gate_weight_cast_bytes": sum(weight_cast(step, name) for name in matrices(step) if name in ("gate", "gate_up")),
+        "up_weight_cast_bytes": sum(weight_cast(step, name) for name in matrices(step) if name == "up"),
+        "down_weight_cast_bytes": weight_cast(step, "down"),
+        "attention_first_bytes": saved.attention_first,
+        "attention_core_bytes": saved.attention_core,
         "o_saved_bytes": saved.o,
         "attention_side_bytes": saved.attention_side,
         "mlp_tensors_bytes": saved.mlp_tensors,
         "mlp_side_bytes": saved.mlp_side,
         "layer_saved_bytes": saved.layer,
-        "window_extra_bytes": saved.window_extra,
     }

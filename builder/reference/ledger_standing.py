@@ -63,6 +63,7 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
     kept_output = output(step, saved)
     previous = kept_output if step.output_kept else 0
     return {
+        "int8_inputs_layer_bytes": int8_inputs_layer(step, saved),
         "int8_inputs_bytes": int8_inputs(step, saved),
         "kv_cache_bytes": step.shape.layers * saved.cache,
         "saved_layers_bytes": saved_layers(step, saved, first_unsaved),

@@ -39,7 +39,8 @@ def optimizer_states_bytes(step: Step) -> int:
 
 def quantities(step: Step, frozen_base: float) -> dict[str, float]:
     """Adapters, gradients, states, temporaries of the step, casts, and `held_bytes`, alive all the time."""
-    per_layer = sum(adapter_matrices(step))
+    elements = adapter_matrices(step)
+    per_layer = sum(elements)
     parameters = per_layer * step.layers_adapted
     adapters, states = parameters * step.adapter, optimizer_states_bytes(step)
     casts = BF16 if step.autocast and step.adapter == FP32 else 0
@@ -47,6 +48,7 @@ def quantities(step: Step, frozen_base: float) -> dict[str, float]:
         "adapter_weights_bytes": adapters,
         "gradients_bytes": adapters,
         "gradients_layer_bytes": per_layer * step.adapter,
+        "layer_8bit_bytes": sum(map(states_8bit, elements)),
         "optimizer_states_bytes": states,
         "step_temporary_bytes": adapters if step.optimizer == "Adam" else 0,
         "held_bytes": frozen_base + adapters + states,

@@ -50,6 +50,7 @@ def quantities(values: dict[str, float], context_mib: float, already_used_gb: fl
         "cuda_context_gb": context,
     }
     return {
+        "context_bytes": context,
         **{name: value / GB for name, value in in_bytes.items()},
         "total_gb": total,
         "tight_total_gb": tight,
