@@ -46,10 +46,17 @@ def backward(step: Step, it: Projection, shared_input: int) -> int:
 
 
 def nf4_backward(step: Step, it: Projection) -> int:
-    """An NF4 layer in backward: gradients in BF16, the dequantised weight."""
-    upcast = step.stream > BF16
-    multiply = BF16 * (step.tokens * (upcast * it.outputs + it.inputs) + it.inputs * it.outputs)
-    return max(multiply, step.tokens * it.inputs * (BF16 + upcast * FP32))
+    """An NF4 layer in backward: gradients in BF16, the dequantised weight.
+
+    An FP32 gradient of the output is freed once it is cast, except down's, which is the residual stream's.
+    """
+    tokens, inputs, outputs, upcast = step.tokens, it.inputs, it.outputs, step.stream > BF16
+    weight = BF16 * inputs * outputs
+    if it.role == "down":
+        return max(weight + BF16 * tokens * (upcast * outputs + inputs), tokens * inputs * (BF16 + upcast * FP32))
+    freed = upcast * tokens * outputs
+    multiply = weight + BF16 * tokens * inputs - BF16 * freed
+    return max(BF16 * freed, multiply, tokens * inputs * (BF16 + upcast * FP32) - FP32 * freed)
 
 
 def base_backward(step: Step, it: Projection) -> int:
@@ -96,8 +103,7 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
     freed = 0 if step.all_fp32 else step.attention
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
-    grouped = step.grouped and step.eager
-    values = (0 if grouped else step.shape.q_width - saved.values_width) * step.tokens * step.attention
+    values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
     softmax = after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed)
     recomputed = standing + most + casts_layer + early_gradient(step, saved, own_gradient) - fp32_boundary
     return {
@@ -123,7 +129,8 @@ def early_gradient(step: Step, saved: Saved, own_gradient: int) -> int:
     if step.norm_pairs:
         return step.hidden(FP32) if step.projection < FP32 else 0
     if "down" in step.targets:
-        return own_gradient + step.hidden(step.branch)
+        copies = 2 if step.plain and step.branch != step.projection else 1
+        return own_gradient + copies * step.hidden(step.branch)
     return own_gradient + (0 if step.plain else saved.product)
 
 

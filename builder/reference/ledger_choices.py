@@ -102,6 +102,11 @@ class Step:
         return self.shape.heads > self.shape.kv_heads
 
     @property
+    def eager_expands(self) -> bool:
+        """Whether eager attention copies keys and values for every query head; one KV head of one sequence is repeated as a view."""
+        return self.eager and self.grouped and self.batch * self.shape.kv_heads > 1
+
+    @property
     def norm_pairs(self) -> bool:
         """Whether there is a norm after attention and after the MLP as well."""
         return self.family.norms_per_layer > 2
@@ -187,7 +192,7 @@ def quantities(step: Step) -> dict[str, float]:
         "fused_loss_on": int(step.fused_loss),
         "cache_on": int(step.cache),
         "output_kept": int(step.output_kept),
-        "eager_expands": int(step.eager and step.grouped),
+        "eager_expands": int(step.eager_expands),
         "norm_pairs": int(step.norm_pairs),
         "qk_norm_on": int(step.qk_norm),
         "window_masked": int(step.window_masked),

@@ -48,12 +48,37 @@ def queries(step: Step) -> int:
     return step.tokens * step.shape.q_width * step.attention
 
 
+def scores(step: Step) -> int:
+    """Eager: the softmax where neither q nor k has an adapter, its cast where v has none."""
+    if not step.eager or not step.targets & set(ATTENTION_INPUTS):
+        return 0
+    bytes_ = 0
+    if not step.targets & {"q", "k", "qkv"}:
+        bytes_ += (0 if step.all_fp32 else FP32) + step.family.attention_softcap * step.attention
+    if not step.targets & {"v", "qkv"} and not step.all_fp32:
+        bytes_ += step.attention
+    return step.scores * bytes_
+
+
+def keys_and_values(step: Step, saved: Saved) -> int:
+    """Eager: keys where q has no adapter, values where neither q nor k has, unless they are the KV cache itself."""
+    if not step.eager or not step.targets & set(ATTENTION_INPUTS):
+        return 0
+    shape, width = step.shape, 0
+    if not step.targets & {"q", "qkv"} and (not step.cache or step.stream_casts or step.eager_expands):
+        width += shape.q_width if step.eager_expands else shape.kv_width
+    if not step.targets & {"q", "k", "qkv"} and (not step.cache or step.values_cast or step.eager_expands):
+        width += shape.q_width if step.eager_expands else saved.values_width
+    return step.tokens * step.attention * width
+
+
 def attention(step: Step, saved: Saved) -> int:
     """All of attention and o's part, where q, k and v have no adapter."""
     if step.targets & set(ATTENTION_INPUTS):
         return 0
+    slides = step.sliding_layers(step.layers_adapted) - step.sliding_layers(step.layers_adapted - 1)
     direct = kinds(step)["context"].direct and "o" in step.targets
-    bytes_ = saved.attention_core - saved.cache_copies + saved.o_weight_cast + masks(step, ("o",))
+    bytes_ = saved.attention_core - saved.cache_copies + saved.o_weight_cast + masks(step, ("o",)) + slides * saved.window_extra
     if not direct:
         return bytes_ + saved.context_copy
     if step.eager or step.family.fused_qkv:
@@ -85,6 +110,8 @@ def parts(step: Step, saved: Saved) -> dict[str, int]:
         "first_attention_unsaved_bytes": before_attention(step, saved),
         "first_qk_norms_unsaved_bytes": norms_of_q_and_k(step),
         "first_query_unsaved_bytes": queries(step),
+        "first_scores_unsaved_bytes": scores(step),
+        "first_keys_unsaved_bytes": keys_and_values(step, saved),
         "first_core_unsaved_bytes": attention(step, saved),
         "first_mlp_unsaved_bytes": mlp(step, saved),
         "first_product_unsaved_bytes": product(step, saved),

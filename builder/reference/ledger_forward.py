@@ -25,7 +25,7 @@ def softmax_inputs(step: Step) -> int:
     """Queries, keys and values at the softmax of eager attention, repeated for grouped heads."""
     q, kv = step.shape.q_width, step.shape.kv_width
     both = step.stream + step.projection
-    return step.tokens * (q * step.stream + kv * both + (q * both if step.grouped and step.eager else 0))
+    return step.tokens * (q * step.stream + kv * both + (q * both if step.eager_expands else 0))
 
 
 def softmax_element(step: Step) -> int:
@@ -75,14 +75,16 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     fused = step.family.fused_gate_up
     not_yet, hidden = (saved.product, 0) if step.int8 else (0, boundary)
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet
+    weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
+    mlp = boundary + hidden + weights
     return {
         "passing_rotation_bytes": hidden + rotation(step) - not_yet,
         "passing_softmax_bytes": softmax if step.eager else 0,
-        "passing_gate_bytes": boundary + hidden + forward(step, roles["gate"], False) - not_yet,
-        "passing_up_bytes": 0 if fused else boundary + hidden + saved.product + forward(step, roles["up"], False) - not_yet,
-        "passing_product_bytes": boundary + hidden + (3 + fused) * saved.product - not_yet,
-        "passing_down_bytes": boundary + hidden + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
-        "passing_post_norm_bytes": boundary + post_norm_work(step) if step.norm_pairs else 0,
+        "passing_gate_bytes": mlp + forward(step, roles["gate"], False) - not_yet,
+        "passing_up_bytes": 0 if fused else mlp + saved.product + forward(step, roles["up"], False) - not_yet,
+        "passing_product_bytes": mlp + (3 + fused) * saved.product - not_yet,
+        "passing_down_bytes": mlp + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
+        "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,
     }
 
 

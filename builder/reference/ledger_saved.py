@@ -106,8 +106,9 @@ def saved_by_layer(step: Step) -> Saved:
     here = matrices(step)
     norm = step.hidden(FP32) + FP32 * tokens
     product = tokens * ff * step.projection
-    values = q + 2 * kv if step.family.fused_qkv and not step.cache and not step.values_cast else kv
-    expands = step.eager and step.grouped
+    copied = step.cache or step.values_cast or (step.eager and step.batch > 1)
+    values = q + 2 * kv if step.family.fused_qkv and not copied else kv
+    expands = step.eager_expands
     keys_values = 2 * q if expands else kv + values
     cache = step.cache * tokens * kv * (step.stream + step.projection)
     copies = step.cache * tokens * kv * (
