@@ -18,10 +18,10 @@ def place(layout, sheet: Sheet, spec: ChartSpec, row: int) -> int:
 
 
 def _of_grid(layout, spec: ChartSpec) -> tuple[Series, ...]:
-    """Every row of a grid is a series: its name in the first column, one value per bar in the third and fourth, under their headings."""
+    """Every row of a grid is a series: its name in the first column, one value per bar in the second to the fourth, under their headings."""
     area = layout.grids[spec.grid]
     sheet = next(sheet for sheet in layout.sheets if sheet.name == area.sheet)
-    first, last = area.column + 2, area.column + 3
+    first, last = area.column + 1, area.column + 3
     heading = sheet.area(area.row - 1, first, area.row - 1, last)
     looks = layout.templates.theme.chart_series
     return tuple(

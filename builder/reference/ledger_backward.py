@@ -10,6 +10,7 @@ Source: PyTorch 2.13.0 autograd as traced by tests/tracer.
 from __future__ import annotations
 
 from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_forward import sliding_here
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_projections import Projection, projections
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
@@ -91,8 +92,7 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     fp32_boundary = step.hidden(FP32) if step.stream == FP32 else 0
     alive = standing + casts
     if step.checkpointing:
-        slides = step.sliding_layers(step.shape.layers) > 0
-        alive = standing + saved.layer + slides * saved.window_extra + casts_layer - fp32_boundary - int8_recomputed(step, saved)
+        alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - fp32_boundary - int8_recomputed(step, saved)
     own_gradient = step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
     # Where down needs nothing saved, it runs before the layer is recomputed.
     early = step.checkpointing and not step.norm_pairs and not step.plain and "down" not in step.targets

@@ -39,13 +39,23 @@ def post_norm_work(step: Step) -> int:
     return step.hidden(step.projection) + copies * step.hidden(FP32)
 
 
+def sliding_here(step: Step, saved: Saved) -> int:
+    """What a masked sliding layer saves more, where the worst layer is one. Under checkpointing it may be the layer below a top one
+    with full attention, whose boundary is freed by then.
+    """
+    if step.sliding_layers(1):
+        return saved.window_extra
+    if not step.checkpointing or not step.sliding_layers(step.shape.layers):
+        return 0
+    return max(0, saved.window_extra - step.hidden(step.stream))
+
+
 def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
     boundary, roles = step.hidden(step.stream), projections(step)
-    slides = step.sliding_layers(step.shape.layers) > 0 if step.checkpointing else step.sliding_layers(1)
     middle = boundary if step.stream == BF16 else 0
     entry = saved.attention_first + (0 if saved.attention_input else boundary)
-    side = saved.attention_side + slides * saved.window_extra + middle
+    side = saved.attention_side + sliding_here(step, saved) + middle
     mlp = side + (0 if saved.mlp_input else boundary)
     early = step.checkpointing and not step.norm_pairs
     # A quantised layer without an adapter saves nothing that recomputation waits for: it stops before the product is made.
