@@ -43,9 +43,10 @@ class Picture:
 # What is typed into the Sizing sheet -> the pictures taken of that book.
 SHOTS: list[tuple[Mapping[str, object], list[Picture]]] = [
     ({}, [
-        Picture("sizing-answer.png", "Step 1 The base model", until="Step 3 The training step"),
-        Picture("sizing-result.png", "Result Line items, GB"),
-        Picture("workings.png", "One segment: attention and gated MLP", until="Matrix-multiply workspace"),
+        Picture("sizing-answer.png", "Step 1 The base model"),
+        Picture("sizing-result.png", "Result Line items at the peak, GB"),
+        Picture("ledger.png", "Every tensor kind of your job", until="From the peak to the card", dpi=110),
+        Picture("workings.png", "Ledger: the loss", until="Ledger: gate, up and down at work"),
         Picture("validation.png", "Predicted against measured peak allocated (GB)", dpi=110),
     ]),
     ({"batch_size": 32, "sequence_length": 2048}, [Picture("does-not-fit.png", "Step 1 The base model", until="Step 1 Its shape:")]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 
 from builder.book import DIST
+from builder.reference.article_verdict import FITS, NOT_COVERED
 from builder.template import load_templates
 
 BOOK = DIST / load_templates("finetune").book.file
@@ -56,8 +57,10 @@ def test_figure(session, typed, output, figure, digits):
 
 @pytest.mark.parametrize("typed,verdict", VERDICTS)
 def test_verdict_stands_in_every_place_that_shows_it(session, typed, verdict):
-    places = ["article_fit_verdict", "strip_verdict", "start_verdict"]
-    assert session.evaluate(typed, places) == dict.fromkeys(places, verdict)
+    places = ["fit_verdict", "strip_verdict", "start_verdict"]
+    found = session.evaluate(typed, [*places, "article_fit_verdict"])
+    assert found.pop("article_fit_verdict") == verdict
+    assert set(found.values()) == {FITS if verdict == NOT_COVERED else verdict}
 
 
 def test_validation_sheet_reproduces_all_25_runs(session):
