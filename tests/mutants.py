@@ -159,6 +159,8 @@ def preset_mutants(layout) -> Iterator[Mutant]:
 def _other(value: object, layout) -> object:
     if value is None:
         return 1
+    if isinstance(value, str) and value[:1].isdigit() and "." in value:
+        return "8.0" if value.startswith("9.") else "9.0"  # a compute capability: Hopper or another
     if isinstance(value, str):
         *others, last = (family.name for family in layout.presets.families.values())
         return {"Yes": "No", "No": "Yes", last: others[0]}.get(value, last)

@@ -118,7 +118,8 @@ def test_the_ledger_is_close_to_the_h100(request, source):
     distinct = distinct_runs(rows)
     assert (len(rows), len(distinct)) == (23, 17)
     limits([(row, allocated[index]) for row, index in distinct], 0.0015, 0.006)
-    # The measured FP32 run kept the value cache in FP32, as other versions of transformers do.
+    # The measured FP32 run kept the value cache in FP32, as other versions of transformers do: 22 x 4,096 x 256 x 4 bytes = 0.0923 GB
+    # beside the values, and in the forward pass half as much again in the previous output's cache: 0.1384 GB, which is the difference.
     limits([(row, forward[index]) for row, index in distinct], 0.005, 0.009)
     assert all(inside[index] == 1 for _, index in rows)
     assert all(abs(reserved[index]) <= 0.05 for _, index in rows)

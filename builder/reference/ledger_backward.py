@@ -136,10 +136,8 @@ def early_gradient(step: Step, saved: Saved, own_gradient: int) -> int:
 
 def lower_change(step: Step, saved: Saved, gradients_layer: float, casts_layer: int) -> float:
     """From the top layer to the shallowest: gradients made, less what was freed on the way."""
-    made = (step.layers_adapted - 1) * gradients_layer
-    if step.checkpointing:
-        return made - (step.shape.layers - 1) * step.hidden(step.stream)
-    return made - (step.layers_adapted - 1) * (saved.layer + casts_layer)
+    freed = step.hidden(step.stream) if step.checkpointing else saved.layer + casts_layer
+    return (step.layers_adapted - 1) * (gradients_layer - freed)
 
 
 def quantities(step: Step, saved: Saved, values: dict[str, float]) -> dict[str, float]:

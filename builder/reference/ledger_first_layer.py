@@ -78,7 +78,9 @@ def attention(step: Step, saved: Saved) -> int:
         return 0
     slides = step.sliding_layers(step.layers_adapted) - step.sliding_layers(step.layers_adapted - 1)
     direct = kinds(step)["context"].direct and "o" in step.targets
-    bytes_ = saved.attention_core - saved.cache_copies + saved.o_weight_cast + masks(step, ("o",)) + slides * saved.window_extra
+    apart = saved.cache - saved.cache_copies if step.window_masked and step.grouped and step.shape.kv_heads > 1 else 0
+    bytes_ = saved.attention_core - saved.cache_copies + saved.o_weight_cast + masks(step, ("o",))
+    bytes_ += slides * (saved.window_extra - apart)  # a cache apart from the repeated keys and values stays
     if not direct:
         return bytes_ + saved.context_copy
     if step.eager or step.family.fused_qkv:

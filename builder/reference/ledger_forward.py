@@ -79,16 +79,17 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
 
 def passing(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves nothing; 0 where it has no such point. INT8 layers keep their inputs anyway: those of the
-    layer count as saved, down's only from down on.
+    layer count as saved, down's only from down on, those after attention only from there.
     """
     boundary, roles = step.hidden(step.stream), projections(step)
     fused = step.family.fused_gate_up
     not_yet, hidden = (saved.product, 0) if step.int8 else (0, boundary)
-    softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - not_yet
+    later = saved.product + boundary + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
+    softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
     weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
     mlp = boundary + hidden + weights
     return {
-        "passing_rotation_bytes": hidden + rotation(step) - not_yet,
+        "passing_rotation_bytes": hidden + rotation(step) - later,
         "passing_softmax_bytes": softmax if step.eager else 0,
         "passing_gate_bytes": mlp + forward(step, roles["gate"], False) - not_yet,
         "passing_up_bytes": 0 if fused else mlp + saved.product + forward(step, roles["up"], False) - not_yet,

@@ -47,7 +47,7 @@ def listed_inside(step: Step, values: dict[str, float]) -> float:
     boundary, logits = step.hidden(step.stream), 0 if step.fused_loss else values["logits_bytes"]
     standing = values["held_bytes"] + gradients + casts + values["once_bytes"] + values["masks_kept_bytes"] + boundary + logits
     if step.checkpointing:
-        return standing + (1 if lower else step.shape.layers) * boundary + values["int8_inputs_bytes"]
+        return standing + (step.shape.layers - (step.layers_adapted - 1 if lower else 0)) * boundary + values["int8_inputs_bytes"]
     below = 0 if lower else step.layers_adapted - 1
     saved = below * values["layer_saved_bytes"] - (values["first_layer_unsaved_bytes"] if below else 0)
     windows = 0 if lower else (step.sliding_layers(step.layers_adapted) - step.sliding_layers(1)) * values["window_extra_bytes"]
