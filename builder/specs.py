@@ -87,6 +87,38 @@ class Grid(Spec):
     names: dict[str, str] = Field(default_factory=dict)  # column letter -> name of the range below its heading
 
 
+class Moment(Spec):
+    """A moment of a step: a column of a table of tensors."""
+
+    name: str
+    heading: str
+    layers: str | None = None  # formula: how many layers then keep what each of them saves; none if missing
+
+
+class Tensor(Spec):
+    """A row of a table of tensors; its formulas are in names."""
+
+    tensor: str
+    where: str
+    shape: str
+    element: Text | None = None  # bytes of an element
+    count: Text | None = None  # how many there are
+    bytes: Text  # of all of them, or with `saved` of one layer
+    saved: bool = False  # by each layer; the moments say in how many it is alive
+    alive: list[str] | None = None  # moments at which `bytes` are alive, every one if missing
+    otherwise: dict[str, Text] = Field(default_factory=dict)  # moment -> another number of bytes that is alive
+
+
+class Tensors(Spec):
+    """Every tensor kind of the user's job, and what of it is alive at each moment."""
+
+    kind: Literal["tensors"]
+    headings: list[str]
+    saved_count: str  # formula: how many layers save
+    moments: list[Moment]
+    rows: list[Tensor]
+
+
 class Results(Spec):
     """Quantities of the user's job, one a row: label, value, unit, name, help, all from the Workings."""
 
@@ -169,7 +201,7 @@ class ChartSpec(Spec):
 
 
 Block = Annotated[
-    Heading | Strip | InputTable | OverrideTable | Grid | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
+    Heading | Strip | InputTable | OverrideTable | Grid | Tensors | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
     Field(discriminator="kind"),
 ]
 

@@ -139,7 +139,7 @@ WRONG_MODELS = [
     {"model_name": "TinyLlama 1.1B"}, {"model_name": "LLAMA 2 7B"}, {"model_name": "My * model"}, {"model_name": "Mine?"}, {"model_name": "~mine"},
     {"model_name": " mine"}, {"model_name": "mine "}, {"model_name": " "}, {"model_name": "TinyLlama\u00a01.1B"}, {"model_layers": 1e300}, {"model_parameters": 1e16},
     {"model_o_bias": "<>No"}, {"model_family": ">A"}, {"model_name": 8}, {"model_heads": 30}, {"model_heads": 2}, {"model_layers": 21.5}, {"model_layers": 0}, {"model_hidden_size": -2048},
-    {"model_name": " mine"}, {"model_name": "mine "}, {"model_vocabulary": 10_000_001}, {"model_parameters": 10**14 + 1},
+    {"model_vocabulary": 10_000_001}, {"model_parameters": 10**14 + 1},
     {"model_vocabulary": "32000"}, {"model_kv_heads": 0}, {"model_layers": True},
     {"model_family": "Nobody"}, {"model_tied_embeddings": "Maybe"}, {"model_o_bias": 0},
     {"model_sliding_window": 4096}, {"model_sliding_window": 0}, {"model_sliding_window": 10.5}, {"model_sliding_window": "4k"}, {"model_full_attention_every": 2},

@@ -61,6 +61,11 @@ def job(**typed: object) -> dict[str, object]:
     return estimate(PRESETS, typed)
 
 
+def article(result):
+    """What a job's quantities say of the article's accounting."""
+    return {name: value for name, value in result.items() if name.startswith("article_")}
+
+
 def at(value: float, digits: int) -> str:
     """A figure as printed with so many decimals."""
     return f"{value:.{digits}f}"
@@ -369,9 +374,6 @@ def test_outside_its_scope_the_article_gives_no_number(choices):
     ids=str,
 )
 def test_what_the_article_does_not_know_changes_nothing(choices):
-    def article(result):
-        return {name: value for name, value in result.items() if name.startswith("article_")}
-
     assert article(job(**choices)) == article(job())
 
 
@@ -532,7 +534,4 @@ def test_more_layers_never_have_fewer_adapters(typed, data):
 @given(JOBS)
 def test_batch_and_sequence_are_interchangeable(typed):
     swapped = {**typed, "batch_size": typed["sequence_length"], "sequence_length": typed["batch_size"]}
-    def article(result):
-        return {name: value for name, value in result.items() if name.startswith("article_")}
-
     assert article(job(**swapped)) == article(job(**typed))  # rotary tables and masks grow with the sequence alone

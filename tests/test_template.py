@@ -13,7 +13,8 @@ from builder.presets import load
 from builder.template import ROOT, load_templates
 
 PRESETS = load()
-TOTAL, CARD, SIZING, CHECKS = "lines/article_total.yaml", "lines/card.yaml", "sheets/02_sizing.yaml", "sheets/14_checks.yaml"
+TOTAL, CARD, CHECKS = "lines/article_total.yaml", "lines/card.yaml", "sheets/14_checks.yaml"
+SIZING, LEDGER = "sheets/02_sizing.yaml", "sheets/07_ledger.yaml"
 USED_FORMULA = 'formula: "article_reserved + article_context_gb + memory_already_used"'
 
 # What is wrong -> (file, what stands there, what is put in its place, what the message says, the rule that finds it or None for loading)
@@ -41,6 +42,8 @@ FAULTS = {
     "no formula at all": (TOTAL, USED_FORMULA, 'formula: ""', "formula: '' is empty", None),
     "an unknown style": (CHECKS, "style: total_label", "style: total_labels", "no style 'total_labels'; did you mean 'total_label'?", "known_styles"),
     "an unknown quantity on a sheet": (SIZING, "  - gpu_capacity_gib\n", "  - gpu_capacity_gb_\n", "no quantity 'gpu_capacity_gb_' in the Workings; did you mean 'gpu_capacity_gb'?", None),
+    "an unknown moment": (LEDGER, "alive: [forward, loss]}", "alive: [forward, lost]}", "no moment 'lost'; did you mean 'loss'?", None),
+    "a saved tensor with moments of its own": (LEDGER, "bytes: down_saved_bytes, saved: true", "bytes: down_saved_bytes, saved: true, alive: [loss]", "leave them out", None),
     "a comma that splits a cell": (CHECKS, "Rows of the Models sheet that say what is wrong with them.]", "Rows of the Models sheet, which say what is wrong with them.]", "4 cells, not 3", "even_grids"),
 }
 

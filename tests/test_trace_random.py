@@ -2,7 +2,6 @@
 
 `make trace` runs them. TRACE_SEED=<number> draws the jobs of an earlier run again; the seed is printed at the end of each run.
 """
-import importlib.util
 import os
 from random import Random
 
@@ -12,6 +11,7 @@ from builder.book import build
 from builder.presets import load
 from builder.reference import estimate, ledger_peak
 from builder.verify import compare, names_in_both
+from tests.tracer import not_installed
 from tests.tracer.draw import draw
 from tests.tracer.rows import label, rows, typed, without_windows
 
@@ -27,9 +27,7 @@ PEAK, MOMENT, RESERVED = 0.005, 0.01, 0.02  # relative tolerances
 
 @pytest.fixture(scope="session")
 def traced():
-    missing = [name for name in ("torch", "transformers", "peft", "bitsandbytes") if importlib.util.find_spec(name) is None]
-    if missing:
-        message = f"not installed: {', '.join(missing)}; `make trace` sets them up"
+    if message := not_installed():
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
     from tests.tracer.step import traced
 

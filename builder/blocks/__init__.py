@@ -1,5 +1,5 @@
 """Blocks that sheets are made of: each kind has one placer, `place(layout, sheet, spec, row) -> next free row`."""
-from builder.blocks import changes, chart, grids, inputs, options, records, strip, texts, workings
+from builder.blocks import changes, chart, grids, inputs, options, records, strip, tensors, texts, workings
 
 PLACERS = {
     "heading": texts.place_heading,
@@ -7,6 +7,7 @@ PLACERS = {
     "inputs": inputs.place_inputs,
     "overrides": inputs.place_overrides,
     "grid": grids.place_grid,
+    "tensors": tensors.place,
     "results": grids.place_results,
     "records": records.place,
     "options": options.place,

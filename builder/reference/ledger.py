@@ -32,7 +32,6 @@ def quantities(job: Job, values: dict[str, float]) -> dict[str, float | str]:
     step = ledger_choices.step_of(job, targets(values), values["adapter_layers"])
     parameters = values["parameters_from_shape"] if job.parameters_override is None else job.parameters_override
     saved = ledger_saved.saved_by_layer(step)
-    first_unsaved = ledger_first_layer.unsaved(step, saved)
     found: dict[str, float | str] = {
         **ledger_choices.quantities(step),
         **ledger_inputs.quantities(step),
@@ -43,10 +42,10 @@ def quantities(job: Job, values: dict[str, float]) -> dict[str, float | str]:
     }
     found |= ledger_states.quantities(step, found["frozen_base_bytes"])
     held, casts = found["held_bytes"], found["adapter_casts_bytes"]
-    standing = ledger_standing.quantities(step, saved, held, casts, first_unsaved)
+    standing = ledger_standing.quantities(step, saved, held, casts, found["first_layer_unsaved_bytes"])
     found |= standing
     found |= ledger_loss.quantities(step, standing, held, casts, saved.norm)
-    found |= ledger_forward.quantities(step, saved, standing, first_unsaved)
+    found |= ledger_forward.quantities(step, saved, standing)
     found |= ledger_backward.quantities(step, saved, found)
     found |= ledger_peak.quantities(step, found, job.card.compute_capability)
     found |= ledger_reserved.quantities(step, found, job.allocator_mode == "Expandable segments")

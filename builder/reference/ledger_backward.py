@@ -12,7 +12,8 @@ from __future__ import annotations
 from builder.reference.ledger_choices import BF16, FP32, Step
 from builder.reference.ledger_forward import sliding_here
 from builder.reference.ledger_inputs import kinds
-from builder.reference.ledger_projections import Projection, projections
+from builder.reference.ledger_loss import norm_backward
+from builder.reference.ledger_projections import Projection, inner, projections
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
 
 
@@ -21,15 +22,14 @@ def parts(step: Step, it: Projection, shared_input: int) -> dict[str, int]:
     it frees, `base` the frozen layer. `shared_input` is saved input that the adapter frees.
     """
     tokens, inputs, outputs, made = step.tokens, it.inputs, it.outputs, it.made
-    inner = tokens * step.rank * step.branch
-    released = tokens * inputs * made.own + inner
+    released = tokens * inputs * made.own + inner(step)
     copies = 1 if step.branch == step.projection else 2
     recast = made.recast + made.type if made.recast else 0
     cast = made.cast + made.given - step.mask_bytes if made.cast else 0
     left = tokens * inputs * (made.given - step.mask_bytes) - released - shared_input
     return {
         "released": released,
-        "b_backward": max(tokens * outputs * step.branch * copies, tokens * inputs * made.multiplied) + inner,
+        "b_backward": max(tokens * outputs * step.branch * copies, tokens * inputs * made.multiplied) + inner(step),
         "a_backward": tokens * inputs * max(recast, 2 * made.dropped, cast) - released,
         "input_gradient": left if it.adapted else 0,
         "base_backward": base_backward(step, it),
@@ -93,10 +93,8 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     alive = standing + casts
     if step.checkpointing:
         alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - fp32_boundary - int8_recomputed(step, saved)
-    own_gradient = step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
     # Where down needs nothing saved, it runs before the layer is recomputed.
-    early = step.checkpointing and not step.norm_pairs and not step.plain and "down" not in step.targets
-    in_down = standing if early else alive - saved.post_norm
+    in_down = standing if step.stops_at_product else alive - saved.post_norm
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
     after_down = alive - saved.post_norm - saved.down - (0 if kept_product else saved.product_saved)
     gate, up = backward(step, roles["gate"], 0), backward(step, roles["up"], 0)
@@ -105,14 +103,14 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
     values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
     softmax = after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed)
-    recomputed = standing + most + casts_layer + early_gradient(step, saved, own_gradient) - fp32_boundary
+    recomputed = standing + most + casts_layer + early_gradient(step, saved) - fp32_boundary
     return {
         "top_alive_bytes": alive,
-        "backward_post_norm_bytes": alive + 5 * step.hidden(FP32) if step.norm_pairs else 0,
-        "backward_down_bytes": in_down + own_gradient + backward(step, roles["down"], shared_product(step, saved)),
+        "backward_post_norm_bytes": alive + norm_backward(step) if step.norm_pairs else 0,
+        "backward_down_bytes": in_down + own_gradient(step) + backward(step, roles["down"], shared_product(step, saved)),
         "backward_product_bytes": after_down + 3 * saved.product,
         "backward_up_bytes": after_down + (gate - saved.product if step.family.fused_gate_up else up),
-        "backward_norm_bytes": after_mlp + 5 * step.hidden(FP32),
+        "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
         "backward_softmax_bytes": softmax if step.eager else 0,
         "recomputation_bytes": recomputed if step.checkpointing else 0,
@@ -124,14 +122,19 @@ def shared_product(step: Step, saved: Saved) -> int:
     return 0 if step.int8 else saved.product_saved
 
 
-def early_gradient(step: Step, saved: Saved, own_gradient: int) -> int:
+def own_gradient(step: Step) -> int:
+    """The gradient of down's output, where it is not the residual stream's."""
+    return step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
+
+
+def early_gradient(step: Step, saved: Saved) -> int:
     """What backward makes before it needs a saved tensor, so before recomputation begins."""
     if step.norm_pairs:
         return step.hidden(FP32) if step.projection < FP32 else 0
     if "down" in step.targets:
         copies = 2 if step.plain and step.branch != step.projection else 1
-        return own_gradient + copies * step.hidden(step.branch)
-    return own_gradient + (0 if step.plain else saved.product)
+        return own_gradient(step) + copies * step.hidden(step.branch)
+    return own_gradient(step) + (0 if step.plain else saved.product)
 
 
 def lower_change(step: Step, saved: Saved, gradients_layer: float, casts_layer: int) -> float:
@@ -158,7 +161,7 @@ def quantities(step: Step, saved: Saved, values: dict[str, float]) -> dict[str, 
     return {
         **found,
         "int8_recomputed_bytes": int8_recomputed(step, saved),
-        "early_gradient_bytes": early_gradient(step, saved, step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0),
+        "early_gradient_bytes": early_gradient(step, saved),
         "backward_standing_bytes": standing,
         "inside_top_bytes": top,
         "lower_change_bytes": change,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from builder.reference.input_notes import QUANTISED
 from builder.reference.job import Job
 from builder.reference.shape import Shape
 
@@ -112,6 +113,11 @@ class Step:
         return self.family.norms_per_layer > 2
 
     @property
+    def stops_at_product(self) -> bool:
+        """Whether recomputation stops before down's input: a quantised down without an adapter saves nothing that it waits for."""
+        return self.checkpointing and not self.norm_pairs and not self.plain and "down" not in self.targets
+
+    @property
     def qk_norm(self) -> bool:
         return self.family.qk_norms > 0
 
@@ -140,7 +146,7 @@ class Step:
 
 def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
     """The step of a valid job; `targets` name the projections that have an adapter."""
-    quantised = job.base_storage in ("INT8", "NF4", "NF4 double-quantised")
+    quantised = job.base_storage in QUANTISED
     fp32_stream = job.base_storage == "FP32" or (quantised and job.kbit_preparation == "Yes")
     plain_loop = job.training_loop == "Plain loop"
     asked = {"By loop": plain_loop, "Yes": True, "No": False}

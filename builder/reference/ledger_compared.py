@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import Mapping
 
-GB = 10**9
+from builder.reference.ledger_total import GB, ITEMS
+
 TENTH = 0.1
 
 
 def differences(values: Mapping[str, float]) -> dict[str, float]:
-    """Ledger less article, by line item; together they are the difference of the totals."""
-    article = {name: values[f"article_{name}_at_peak_bytes"] for name in (
-        "frozen_base", "adapter_weights", "gradients", "optimizer_states", "autocast_cache", "activations", "matmul_workspace"
-    )}
+    """Ledger less article, by line item, in the order in which equal ones are named; together they are the difference of the totals."""
+    article = {name: values[f"article_{name}_at_peak_bytes"] for name in ITEMS}
     found = {
         "the frozen base": values["frozen_base_bytes"] - article["frozen_base"],
         "adapters, gradients and states": (
@@ -34,10 +33,9 @@ def differences(values: Mapping[str, float]) -> dict[str, float]:
 def quantities(values: Mapping[str, float]) -> dict[str, float | str]:
     """`largest_difference_bytes`, `main_difference` (its name) and `accounts_differ` (by more than a tenth of the ledger's total)."""
     found = differences(values)
-    order = ["the frozen base", "adapters, gradients and states", "the autocast weight cache", "activations and workspace", "allocator overhead and context"]
     largest = max(map(abs, found.values()))
     return {
         "largest_difference_bytes": largest,
-        "main_difference": next(name for name in order if abs(found[name]) == largest),
+        "main_difference": next(name for name, value in found.items() if abs(value) == largest),
         "accounts_differ": int(abs(values["total_gb"] - values["article_total_gb"]) > TENTH * values["total_gb"]),
     }

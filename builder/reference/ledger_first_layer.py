@@ -120,11 +120,7 @@ def parts(step: Step, saved: Saved) -> dict[str, int]:
     }
 
 
-def unsaved(step: Step, saved: Saved) -> int:
-    """Bytes that the shallowest layer saves less than another."""
-    return 0 if step.checkpointing else sum(parts(step, saved).values())
-
-
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
-    """The parts and `first_layer_unsaved_bytes`."""
-    return {**parts(step, saved), "first_layer_unsaved_bytes": unsaved(step, saved)}
+    """The parts and `first_layer_unsaved_bytes`, what the shallowest layer saves less than another."""
+    found = parts(step, saved)
+    return {**found, "first_layer_unsaved_bytes": 0 if step.checkpointing else sum(found.values())}

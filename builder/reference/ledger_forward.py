@@ -50,17 +50,25 @@ def sliding_here(step: Step, saved: Saved) -> int:
     return max(0, saved.window_extra - step.hidden(step.stream))
 
 
+def middle(step: Step) -> int:
+    """Hidden states between attention and MLP, where no norm saves them."""
+    return step.hidden(step.stream) if step.stream == BF16 else 0
+
+
+def beside(step: Step) -> int:
+    """What a layer at work that saves has beside its own points; a lone one's FP32 input, too."""
+    lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
+    return step.hidden(step.stream) + middle(step) + lone
+
+
 def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
     boundary, roles = step.hidden(step.stream), projections(step)
-    middle = boundary if step.stream == BF16 else 0
     entry = saved.attention_first + (0 if saved.attention_input else boundary)
-    side = saved.attention_side + sliding_here(step, saved) + middle
+    side = saved.attention_side + sliding_here(step, saved) + middle(step)
     mlp = side + (0 if saved.mlp_input else boundary)
     early = step.checkpointing and not step.norm_pairs
-    # A quantised layer without an adapter saves nothing that recomputation waits for: it stops before the product is made.
-    made = not (early and not step.plain and "down" not in step.targets)
-    product = mlp + saved.gate + saved.up + (3 + made) * saved.product
+    product = mlp + saved.gate + saved.up + (3 + (not step.stops_at_product)) * saved.product
     down = stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
     element = softmax_element(step) + step.family.attention_softcap * step.attention
     up = mlp + saved.gate + 2 * saved.product + forward(step, roles["up"], True)
@@ -99,17 +107,14 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     }
 
 
-def quantities(step: Step, saved: Saved, standing: dict[str, float], first_unsaved: int) -> dict[str, float]:
+def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str, float]:
     """`forward_bytes`: the layer at work, the layers below it, and all that stands."""
-    boundary = step.hidden(step.stream)
     saving, not_saving = recorded(step, saved), passing(step, saved)
     most, layers = max(saving.values()), standing["saved_layers_bytes"]
-    lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
-    middle = boundary if step.stream == BF16 else 0
     if step.checkpointing:
         here = layers + max(not_saving.values())
     else:
-        here = layers - saved.layer - step.sliding_layers(1) * saved.window_extra + boundary + middle + lone + most
+        here = layers - saved.layer - step.sliding_layers(1) * saved.window_extra + beside(step) + most
     return {
         **saving,
         **not_saving,

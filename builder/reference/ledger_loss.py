@@ -35,6 +35,11 @@ def norm_work(step: Step, masks: int) -> int:
     return 3 * step.hidden(FP32) + outside * step.hidden(step.stream) + kept + 2 * FP32 * step.tokens
 
 
+def norm_backward(step: Step) -> int:
+    """The most that a norm's backward holds: five FP32 tensors."""
+    return 5 * step.hidden(FP32)
+
+
 def quantities(step: Step, standing: dict[str, float], held: float, casts: int, norm: int) -> dict[str, float]:
     """In the loss, after forward, at the start of backward; and what either kind of loss holds."""
     tokens, vocabulary = step.tokens, step.shape.vocabulary
@@ -44,8 +49,7 @@ def quantities(step: Step, standing: dict[str, float], held: float, casts: int, 
     full_saved = logits + fp32 + head_cast + (logits if step.family.logit_softcap else 0)
     full_work = norm + full_saved + (fp32 if step.logit < FP32 else 0) + hidden + labels
     fused_work = norm + 2 * hidden + labels + FP32 * tokens + chunk_work(step)
-    norm_backward = 5 * step.hidden(FP32)
-    saved, backward = (hidden, norm_backward - hidden) if step.fused_loss else (full_saved, 2 * fp32)
+    saved, backward = (hidden, norm_backward(step) - hidden) if step.fused_loss else (full_saved, 2 * fp32)
     work = max(norm_work(step, standing["masks_bytes"]), fused_work if step.fused_loss else full_work)
     layers, kept = standing["saved_layers_bytes"], standing["masks_kept_bytes"]
     after = held + layers + (0 if step.checkpointing else casts) + norm + saved + standing["once_bytes"] + kept
@@ -53,7 +57,7 @@ def quantities(step: Step, standing: dict[str, float], held: float, casts: int, 
         "chunk_tokens": chunk_tokens(step),
         "chunk_work_bytes": chunk_work(step),
         "norm_work_bytes": norm_work(step, standing["masks_bytes"]),
-        "norm_backward_bytes": norm_backward,
+        "norm_backward_bytes": norm_backward(step),
         "full_loss_saved_bytes": full_saved,
         "full_loss_work_bytes": full_work,
         "fused_loss_work_bytes": fused_work,

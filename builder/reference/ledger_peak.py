@@ -8,7 +8,9 @@ Source: PyTorch CublasHandlePool.cpp; measured less traced peaks on an H100 are 
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import Step
+from builder.reference.ledger_forward import beside
+from builder.reference.ledger_loss import norm_backward
 
 MIB = 1 << 20
 MOMENTS = {
@@ -56,11 +58,9 @@ def listed_inside(step: Step, values: dict[str, float]) -> float:
 
 def at_work(step: Step, values: dict[str, float]) -> dict[str, float]:
     """What the Ledger sheet adds to the listed tensors of a moment: the worst layer, or the gradients of the loss."""
-    boundary = step.hidden(step.stream)
-    middle = boundary if step.stream == BF16 else 0
-    lone = (step.hidden(FP32) if step.stream == FP32 else 0) - values["first_layer_unsaved_bytes"] if step.layers_adapted == 1 else 0
-    forward = values["passing_bytes"] if step.checkpointing else values["recorded_bytes"] + boundary + middle + lone
-    start = 5 * step.hidden(FP32) - boundary if step.fused_loss else 2 * values["vocabulary_fp32_bytes"]
+    unsaved = values["first_layer_unsaved_bytes"] if step.layers_adapted == 1 else 0
+    forward = values["passing_bytes"] if step.checkpointing else values["recorded_bytes"] + beside(step) - unsaved
+    start = norm_backward(step) - step.hidden(step.stream) if step.fused_loss else 2 * values["vocabulary_fp32_bytes"]
     return {
         "saved_layers_count": 0 if step.checkpointing else step.layers_adapted,
         "other_layers_count": 0 if step.checkpointing else step.layers_adapted - 1,

@@ -13,9 +13,9 @@ from __future__ import annotations
 from math import ceil
 
 from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_peak import MIB
 from builder.reference.ledger_saved import ATTENTION_INPUTS
 
-MIB = 1 << 20
 HIGH_FACTOR = 1.08
 """Of the largest case: the largest reserve that was seen is 1.073 times it."""
 PAGE_MIB = 2

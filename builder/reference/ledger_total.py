@@ -10,6 +10,7 @@ Source: this project's public interface; the context is the card's preset.
 from __future__ import annotations
 
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS
+from builder.reference.ledger_peak import MIB
 
 TIGHT = "! TIGHT"
 GB = 10**9
@@ -25,7 +26,7 @@ OUTPUTS = (
 
 def quantities(values: dict[str, float], context_mib: float, already_used_gb: float, capacity_gb: float) -> dict[str, float | str]:
     """Public outputs from the ledger's bytes."""
-    context = context_mib * 2**20
+    context = context_mib * MIB
     allocated, reserved = values["peak_allocated_bytes"], values["reserved_bytes"]
     total = (reserved + context) / GB + already_used_gb
     tight = (allocated + context) / GB + already_used_gb

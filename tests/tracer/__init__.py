@@ -8,5 +8,13 @@ less what libraries take for themselves (cuBLAS workspaces, the CUDA context).
     python -m tests.tracer --set base_model="Llama 3 8B" --set sequence_length=2048 --table
 """
 import logging
+from importlib.util import find_spec
 
+PACKAGES = ("torch", "transformers", "peft", "bitsandbytes")
 logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns, when imported, that it has no kernels for the CPU
+
+
+def not_installed() -> str:
+    """What a trace needs and this Python does not have, and how to get it; empty where nothing is missing."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    return f"not installed: {', '.join(missing)}; `make trace` sets them up" if missing else ""

@@ -1,7 +1,6 @@
 """Traces a job and prints each moment beside the reference's figure."""
 from __future__ import annotations
 
-import importlib.util
 import sys
 
 import click
@@ -12,8 +11,8 @@ from builder.cli import setting
 from builder.errors import SizingError, UsageError, nearest
 from builder.presets import load
 from builder.reference import estimate, inputs, ledger_peak
+from tests.tracer import not_installed
 
-PACKAGES = ("torch", "transformers", "peft", "bitsandbytes")
 GB, SHOWN, TABLE_WIDTH = 10**9, 20, 150
 
 
@@ -38,9 +37,8 @@ def _run(settings: tuple[str, ...], layers: int | None, table: bool) -> None:
     found = estimate(presets, typed)
     if found["input_message"]:
         raise UsageError(found["input_message"] + _did_you_mean(presets, typed))
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise SizingError(f"not installed: {', '.join(missing)}; `make trace` sets them up")
+    if not_installed():
+        raise SizingError(not_installed())
     with Console(stderr=True).status("tracing"):
         from tests.tracer.step import traced
 

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from builder.errors import UsageError
 from builder.presets import Presets
-from builder.reference import inputs
+from builder.reference import inputs, ledger_peak
 from builder.reference.job import Job
 from tests.tracer.cuda import patches
 from tests.tracer.loss import FusedLinearCrossEntropy
@@ -19,7 +19,7 @@ from tests.tracer.model import adapted_model, config_of, materialise, prepared
 from tests.tracer.storages import LiveStorages, Tag
 
 STEPS = 3  # the optimizer makes its states in the first, and the third is like every later one
-FORWARD, LOSS, START, INSIDE, OPTIMIZER = "Forward", "In the loss", "Start of backward", "Inside a layer's backward", "Optimizer step"
+FORWARD, LOSS, START, INSIDE, OPTIMIZER = ledger_peak.MOMENTS
 PHASES = {"forward": (FORWARD, LOSS), "backward": (START, INSIDE), "optimizer": (OPTIMIZER,)}
 
 
