@@ -45,7 +45,7 @@ SHOTS: list[tuple[Mapping[str, object], list[Picture]]] = [
     ({}, [
         Picture("sizing-answer.png", "Step 1 The base model"),
         Picture("sizing-result.png", "Result Line items at the peak, GB"),
-        Picture("ledger.png", "Every tensor kind of your job", until="From the peak to the card", dpi=110),
+        Picture("ledger.png", "Every tensor kind of your job", dpi=110),
         Picture("workings.png", "Ledger: the loss", until="Ledger: gate, up and down at work"),
         Picture("validation.png", "Predicted against measured peak allocated (GB)", dpi=110),
     ]),

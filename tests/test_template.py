@@ -103,3 +103,9 @@ def test_a_new_file_attaches_itself(tmp_path):
     layout = lay_out(PRESETS, load_templates("finetune", tmp_path / "templates"))
     assert findings(layout) == []
     assert [sheet.name for sheet in layout.sheets][:3] == ["Start", "Sizing", "Extra"] and "extra_gb" in layout.names
+
+
+def test_no_number_format_leaves_a_bare_point():
+    """Excel shows 22 in the format 0.### as `22.`, with a point and nothing behind it."""
+    units = load_templates("finetune").units
+    assert units and not [name for name, unit in units.items() if re.search(r"\.(?!0)", unit.format)]

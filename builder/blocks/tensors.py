@@ -33,7 +33,7 @@ def _cells(spec: Tensors, tensor: Tensor) -> list[str | CellSpec]:
         tensor.where,
         tensor.shape,
         _cell(tensor.element, "bytes/element"),
-        _cell(spec.saved_count if tensor.saved else tensor.count, "tensors"),
+        _cell(spec.saved_count if tensor.saved else tensor.count, "count"),
         *(_cell(formula, "bytes") for formula in (in_all, *(_alive(tensor, moment) for moment in spec.moments))),
     ]
 
