@@ -102,6 +102,15 @@ def safe_functions(book: _Book) -> Iterator[Finding]:
 
 
 @rule
+def near_ranges(book: _Book) -> Iterator[Finding]:
+    """A range runs between names of its own row or column; between names of the book Excel does not share it and engines do not read it."""
+    for where, formula, cell, (_, row, column) in book.formulas:
+        for text, is_name in formula.tokens:
+            if is_name and ":" in text and not all(cell.scope and cell.scope.find(name, row, column) for name in text.split(":")):
+                yield where, f"the range {text} in '{formula.text}' is between names of the book; name the range"
+
+
+@rule
 def no_constants(book: _Book) -> Iterator[Finding]:
     """A formula holds no number but 0 and 1; every other is a named constant with a source."""
     for where, formula, _, _ in book.formulas:

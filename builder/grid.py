@@ -4,12 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 
 from builder.formula import Formula
 
 Scalar = str | float | int | bool | date
+# A search by steps calls the cell above in column <name> above_<name>.
+ABOVE = "above_"
 
 
+@cache
 def column_letter(column: int) -> str:
     """`A` for 0, `AA` for 26."""
     letters = ""
@@ -29,8 +33,10 @@ def column_number(letters: str) -> int:
 
 
 def range_name(name: str) -> str:
-    """The name of a table's column, which formulas of that table call `<name>_column` because `<name>` is the cell of their own row."""
-    return name.removesuffix("_column")
+    """The name of a table's column, which formulas of that table call `<name>_column` because `<name>` is the cell of their own row,
+    and `above_<name>` where they mean the cell above.
+    """
+    return name.removesuffix("_column").removeprefix(ABOVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Area:
     def single(self) -> bool:
         return (self.row, self.column) == (self.last_row, self.last_column)
 
+    @cache  # a book's names are asked for in every formula
     def a1(self, with_sheet: bool = True) -> str:
         """Absolute reference, `Models!$B$5:$B$30`, the sheet in quotes where Excel needs them."""
         first = f"${column_letter(self.column)}${self.row + 1}"
@@ -59,12 +66,18 @@ class Area:
 
 @dataclass(frozen=True)
 class Across:
-    """Names that are rows of the Workings: they resolve to the same column, `G$12`."""
+    """Names that are rows of the Workings: they resolve to the same column, `G$12`, or to one at a distance or fixed, `$G$12`."""
 
     rows: Mapping[str, int]
+    distant: Mapping[str, int] = field(default_factory=dict)  # name -> columns to the right
+    fixed: Mapping[str, int] = field(default_factory=dict)  # name -> column
 
     def find(self, name: str, row: int, column: int) -> str | None:
-        return f"{column_letter(column)}${self.rows[name] + 1}" if name in self.rows else None
+        if name not in self.rows:
+            return None
+        if name in self.fixed:
+            return f"${column_letter(self.fixed[name])}${self.rows[name] + 1}"
+        return f"{column_letter(column + self.distant.get(name, 0))}${self.rows[name] + 1}"
 
 
 @dataclass(frozen=True)
@@ -72,9 +85,12 @@ class Down:
     """Names that are columns of a table: they resolve to the same row, `$F12`."""
 
     columns: Mapping[str, int]
+    above: bool = False  # whether above_<name> is the cell above
 
     def find(self, name: str, row: int, column: int) -> str | None:
-        return f"${column_letter(self.columns[name])}{row + 1}" if name in self.columns else None
+        up = self.above and name.startswith(ABOVE)
+        name = name.removeprefix(ABOVE) if up else name
+        return f"${column_letter(self.columns[name])}{row + 1 - up}" if name in self.columns else None
 
 
 Scope = Across | Down | None
@@ -122,19 +138,31 @@ class Series:
     title: Area | str
     values: Area
     categories: Area | None = None
-    look: Mapping = field(default_factory=dict)
+    look: Mapping = field(default_factory=dict)  # colours resolved: `fill` of bars, `colour` and `inside` of lines and markers
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of a chart; on one that shows categories only the title counts."""
+
+    title: str = ""
+    number_format: str = "#,##0"
+    minimum: float | None = None  # what the data need if missing, and so is the maximum
+    maximum: float | None = None
+    log: int | None = None  # base of a logarithmic one
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     row: int
     column: int
-    kind: str  # stacked_bar | scatter
+    kind: str  # stacked_bar | bar | column | scatter
     title: str
     description: str
     series: tuple[Series, ...]
-    x_title: str = ""
-    y_title: str = ""
+    x: Axis = Axis()
+    y: Axis = Axis()
+    reverse: bool = True  # bars from the top down
     width: int = 900
     height: int = 320
 

@@ -34,19 +34,29 @@ class Layout:
         self.names[name] = area
         self.units[name] = unit
 
-    def records_of(self, source: str) -> int:
-        """Number of records of a table's source."""
-        return len(blocks.records.source_records(self.presets, source))
+    def titles_of(self, source: str, title: str) -> tuple[str, ...]:
+        """A title for every row of a table, its free rows included: the record's name, or the title and a number."""
+        records = blocks.records.source_records(self.presets, source)
+        names = [blocks.records.get(record, "name") for record in records]
+        named = [name or f"{title} {number}" for number, name in enumerate(names, 1)]
+        tables = [block for sheet in self.templates.sheets for block in sheet.blocks if isinstance(block, Records) and block.source == source]
+        free = max((block.free_rows for block in tables), default=0)
+        return (*named, *(f"{title}, own row {number}" for number in range(1, free + 1)))
 
     def table_column(self, source: str, field_: str) -> str | None:
         """Name of the column that shows a field of a source, None if no table shows it."""
         tables = (block for sheet in self.templates.sheets for block in sheet.blocks if isinstance(block, Records) and block.source == source)
-        return next((column.name for table in tables for column in table.columns if column.field == field_), None)
+        return next((column.name for table in tables for column in table.columns if column.field in (field_, f"sets.{field_}")), None)
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """Quantities that the one-column render leaves out."""
+        return frozenset(row.name for line in self.templates.lines if line.all_scenarios for row in line.rows)
 
     @cached_property
     def scenario_names(self) -> frozenset[str]:
-        """Names of the sheets that the one-column render leaves out."""
-        names: set[str] = set()
+        """Names of the sheets and quantities that the one-column render leaves out."""
+        names: set[str] = set(self.left_out)
         for sheet in self.templates.sheets:
             for block in sheet.blocks if sheet.all_scenarios else ():
                 if isinstance(block, Records):
@@ -105,7 +115,7 @@ def lay_out(presets, templates: Templates, all_scenarios: bool = True) -> Layout
     `all_scenarios=False` gives the one-column render: the user's job alone, without the sheets that need the other scenarios; the
     formulas of the user's column are the same in both.
     """
-    layout = Layout(presets, templates, all_scenarios, sections=blocks.workings.sections(presets, templates))
+    layout = Layout(presets, templates, all_scenarios, sections=blocks.workings.sections(presets, templates, all_scenarios))
     layout.rows = {row.name: row for section in layout.sections for row in section.rows}
     for spec in templates.sheets:
         if all_scenarios or not spec.all_scenarios:

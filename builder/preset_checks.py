@@ -1,11 +1,12 @@
-"""Checks of presets that go beyond one field: shapes, counts, capacities, names, choices, defaults and bounds."""
+"""Checks of presets that go beyond one field: shapes, counts, capacities, names, choices, defaults, bounds and typed values."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from builder.decision_schema import NEEDED, SHARED, LeverFile, MethodFile, Scenario
 from builder.errors import nearest
 from builder.option_schema import Choice, Input, InputSpec, OptionFile
-from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, CardFile, Family, ModelPreset
+from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, CardFile, Family, ModelPreset, Scalar
 from builder.strict_yaml import Document, KeyPath
 from builder.validate import shown
 
@@ -133,3 +134,54 @@ def problem_of(item: Input, value: str | int | float, names: Sequence[str] | Non
     )
     bounds = ", ".join(f"{key} {getattr(item, key)}" for key in BOUNDS if getattr(item, key) is not None)
     return "" if within else f"{shown(value)} is out of bounds; expected {bounds}"
+
+
+def typed(document: Document, keys: KeyPath, values: Mapping[str, Scalar], inputs: Iterable[Input], offered: Mapping[str, Sequence[str]]) -> None:
+    """Every name is that of an input, and every value one that it takes. `offered` are names by kind of input."""
+    known = {item.name: item for item in inputs}
+    for name, value in values.items():
+        if name not in known:
+            raise document.problem((*keys, name), f"{keys[-1]}: no input is called '{name}'{nearest(name, known)}")
+        item = known[name]
+        if wrong := problem_of(item, value, [choice.name for choice in item.choices] if item.choices else offered.get(item.kind)):
+            raise document.problem((*keys, name), f"{name}: {wrong}")
+
+
+def lever(document: Document, found: LeverFile) -> None:
+    """A lever types something or takes a share of a number, one of the two."""
+    if found.sets and found.shares:
+        raise document.problem(("shares",), "shares: not beside sets; one of them")
+    if not (found.sets or found.shares):
+        raise document.problem((), f"no sets or shares: '{found.name}' changes nothing")
+    for name in found.shares:
+        if name not in SHARED:
+            raise document.problem(("shares", name), f"shares: '{name}' is not one of {', '.join(SHARED)}{nearest(name, SHARED)}")
+
+
+def methods(files: Sequence[tuple[Document, MethodFile]]) -> None:
+    """Every method sets what the first does: these inputs are the columns of a table."""
+    for document, found in files:
+        if not found.sets:
+            raise document.problem(("sets",), f"sets: empty; '{found.name}' sets nothing")
+        first = files[0][1]
+        for odd in (name for name in found.sets if name not in first.sets):
+            raise document.problem(("sets", odd), f"sets: {odd}, but '{first.name}' sets {', '.join(first.sets)}")
+        for missing in (name for name in first.sets if name not in found.sets):
+            raise document.problem(("sets",), f"sets: {missing} is missing, which '{first.name}' sets")
+
+
+def scenario(document: Document, index: int, found: Scenario, inputs: Iterable[Input], models: Iterable[ModelPreset]) -> None:
+    """An example names all that makes it the same job on every sheet, and goes no deeper than its model does."""
+    row = ("rows", index)
+    for missing in (name for name in NEEDED if name not in found.sets):
+        raise document.problem((*row, "sets"), f"sets: {missing} is missing; an example must not move with the Sizing sheet, so it sets {', '.join(NEEDED)}")
+    shape = next(model.shape for model in models if model.name == found.sets["base_model"])
+    for item in inputs:
+        value = found.sets.get(item.name)
+        if value is None or item.maximum_name is None:
+            continue
+        limit = found.sets.get(f"{item.maximum_name}_override", getattr(shape, item.maximum_name))
+        if value > limit:
+            own = item.name in document.data["rows"][index].get("sets", {})
+            raise document.problem((*row, "sets", item.name) if own else ("common", item.name),
+                                   f"{item.name}: {value} is out of bounds; '{found.sets['base_model']}' has {limit} {item.maximum_name}")

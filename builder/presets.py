@@ -1,16 +1,19 @@
-"""Loads every preset: models, cards, families, inputs, choices, rules, constants and measured runs.
+"""Loads every preset: models, cards, families, inputs, choices, rules, constants, measured runs, levers, methods and scenarios.
 
-A preset attaches itself: a new model, card, family, option file or measured table is a new file, with no list to edit.
+A preset attaches itself: a new model, card, family, option file, measured table, lever, method or file of scenarios is a new
+file, with no list to edit.
 """
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from builder import preset_checks as checks
+from builder.decision_schema import Lever, LeverFile, Method, MethodFile, Scenario, ScenarioFile
 from builder.errors import PresetError, nearest
 from builder.measured import read_rows
 from builder.option_schema import ChoiceList, Constant, ConstantsFile, Input, InputSpec, Measured, MeasuredFile, OptionFile, Rule
@@ -21,7 +24,10 @@ from builder.validate import validate
 
 ROOT = Path(__file__).resolve().parent.parent / "presets"
 # Folder -> the kinds of file that it holds.
-FOLDERS = {"models": (".yaml",), "cards": (".yaml",), "families": (".yaml",), "options": (".yaml",), "measured": (".yaml", ".csv")}
+FOLDERS = {
+    "models": (".yaml",), "cards": (".yaml",), "families": (".yaml",), "options": (".yaml",), "measured": (".yaml", ".csv"),
+    "levers": (".yaml",), "methods": (".yaml",), "scenarios": (".yaml",),
+}
 CONSTANTS = "constants.yaml"
 SLUG = re.compile(r"[a-z0-9.-]+")
 OPTION_FILE = re.compile(r"[a-z0-9._-]+")
@@ -33,6 +39,8 @@ class Presets:
 
     `models` are ordered by (brand, parameters, name), `cards` by (usable memory, name), `inputs` by (step, order). `families`
     and `measured` are keyed by file stem, `choices` by list name (an input's own choices by the input's), `constants` by name.
+    `levers` are ordered by (cost class, name), so the cheapest come first, `methods` by (order, name), and `scenarios` as their
+    files list them, file after file by name.
     `digest` is the SHA-256 of all files: same digest, same presets.
     """
 
@@ -44,7 +52,20 @@ class Presets:
     choices: Mapping[str, ChoiceList]
     constants: Mapping[str, Constant]
     measured: Mapping[str, Measured]
+    levers: tuple[Lever, ...]
+    methods: tuple[Method, ...]
+    scenarios: tuple[Scenario, ...]
     digest: str
+
+    @property
+    def pairs(self) -> list[dict[str, object]]:
+        """Two levers at a time that set no input both, by (the higher cost class, name); `first` and `second` count from 1."""
+        found = [
+            {"name": f"{one.name} + {other.name}", "cost_class": max(one.cost_class, other.cost_class), "first": first, "second": second}
+            for (first, one), (second, other) in combinations(enumerate(self.levers, 1), 2)
+            if not {*one.sets, *one.shares} & {*other.sets, *other.shares}
+        ]
+        return sorted(found, key=lambda pair: (pair["cost_class"], pair["name"]))
 
 
 def load(root: Path = ROOT) -> Presets:
@@ -74,6 +95,9 @@ def load(root: Path = ROOT) -> Presets:
         choices=choices,
         constants=_constants(documents[root / CONSTANTS]),
         measured={document.path.stem: _measured(document, offered, inputs) for document in folder("measured")},
+        levers=_levers(folder("levers"), inputs, offered),
+        methods=_methods(folder("methods"), inputs, offered),
+        scenarios=_scenarios(folder("scenarios"), inputs, offered, models),
         digest=digest(root, files),
     )
 
@@ -175,3 +199,42 @@ def _measured(document: Document, offered: Mapping[str, list[str]], inputs: tupl
     file = validate(MeasuredFile, document)
     rows = read_rows(document.path.with_suffix(".csv"), inputs, offered)
     return Measured.model_construct(**dict(file), slug=document.path.stem, rows=rows)
+
+
+def _levers(documents: Sequence[Document], inputs: tuple[Input, ...], offered: Mapping[str, list[str]]) -> tuple[Lever, ...]:
+    levers = []
+    for document in documents:
+        file = validate(LeverFile, document)
+        checks.lever(document, file)
+        checks.typed(document, ("sets",), file.sets, inputs, offered)
+        levers.append(Lever.model_construct(**dict(file), slug=document.path.stem))
+    checks.unique((document, ("name",), lever.name) for document, lever in zip(documents, levers))
+    return tuple(sorted(levers, key=lambda lever: (lever.cost_class, lever.name)))
+
+
+def _methods(documents: Sequence[Document], inputs: tuple[Input, ...], offered: Mapping[str, list[str]]) -> tuple[Method, ...]:
+    files = [(document, validate(MethodFile, document)) for document in documents]
+    for document, file in files:
+        checks.typed(document, ("sets",), file.sets, inputs, offered)
+    checks.unique((document, ("name",), file.name) for document, file in files)
+    files.sort(key=lambda each: (each[1].order, each[1].name))
+    checks.methods(files)
+    return tuple(Method.model_construct(**dict(file), slug=document.path.stem) for document, file in files)
+
+
+def _scenarios(
+    documents: Sequence[Document], inputs: tuple[Input, ...], offered: Mapping[str, list[str]], models: Sequence[ModelPreset],
+) -> tuple[Scenario, ...]:
+    scenarios, names = [], []
+    for document in documents:
+        file = validate(ScenarioFile, document)
+        checks.typed(document, ("common",), file.common, inputs, offered)
+        for index, row in enumerate(file.rows):
+            checks.typed(document, ("rows", index, "sets"), row.sets, inputs, offered)
+            scenario = Scenario.model_construct(
+                name=row.name, sets={**file.common, **row.sets}, slug=document.path.stem, source=file.source, date=file.date)
+            checks.scenario(document, index, scenario, inputs, models)
+            scenarios.append(scenario)
+            names.append((document, ("rows", index, "name"), row.name))
+    checks.unique(names)
+    return tuple(scenarios)

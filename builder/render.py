@@ -1,4 +1,4 @@
-"""Writes a laid-out book with XlsxWriter; the one module that knows it."""
+"""Writes a laid-out book with XlsxWriter, which only this module, charts.py and shared.py know."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,10 +11,12 @@ from xlsxwriter.exceptions import FileCreateError
 from builder import __version__
 from builder.blocks.changes import read_changes
 from builder.blocks.texts import HOME
+from builder.charts import draw
 from builder.errors import SizingError
 from builder.formula import Formula
-from builder.grid import Area, Cell, Chart, Series, Sheet
+from builder.grid import Cell, Sheet
 from builder.layout import Layout
+from builder.shared import SharingWorksheet, find_runs
 
 # What a user may still do on a protected sheet: adapt its look, not its formulas.
 PROTECTION = {"format_cells": True, "format_columns": True, "format_rows": True, "select_locked_cells": True, "select_unlocked_cells": True,
@@ -43,9 +45,8 @@ class _Renderer:
         })
         self.book.set_calc_mode("auto")
         self.book.set_size(2400, 1500)
-        sheets = [(sheet, self.book.add_worksheet(sheet.name)) for sheet in self.layout.sheets]
-        formulas = {sheet.name: {at: self.layout.place(cell, *at) for at, cell in sheet.cells.items() if isinstance(cell.content, Formula)}
-                    for sheet, _ in sheets}
+        sheets = [(sheet, self.book.add_worksheet(sheet.name, SharingWorksheet)) for sheet in self.layout.sheets]
+        formulas = {sheet.name: self._formulas(sheet, worksheet) for sheet, worksheet in sheets}  # before the names: placing defines spans
         for name, area in sorted(self.layout.names.items()):
             self.book.define_name(name, "=" + area.a1())
         for sheet, worksheet in sheets:
@@ -54,6 +55,13 @@ class _Renderer:
             self.book.close()
         except FileCreateError as error:
             raise SizingError(f"{self.path}: cannot be written ({error})") from None
+
+    def _formulas(self, sheet: Sheet, worksheet: SharingWorksheet) -> dict[tuple[int, int], str]:
+        """Text of every formula; of those that share one only the first has it."""
+        runs = find_runs(sheet.cells)
+        worksheet.share(runs)
+        shared = {at: "0" for run in runs for at in run[1:]}
+        return shared | {at: self.layout.place(cell, *at) for at, cell in sheet.cells.items() if isinstance(cell.content, Formula) and at not in shared}
 
     def _sheet(self, sheet: Sheet, worksheet, formulas: Mapping[tuple[int, int], str]) -> None:
         for column, width in sheet.widths.items():
@@ -71,7 +79,8 @@ class _Renderer:
             worksheet.conditional_format(area.row, area.column, area.last_row, area.last_column,
                                          {"type": "formula", "criteria": "=" + item.formula, "format": self._conditional(item.style)})
         for chart in sheet.charts:
-            self._chart(worksheet, chart)
+            drawn = draw(self.book, self.layout, self.values, chart)
+            worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.description, "object_position": 2})
         self._page(sheet, worksheet)
 
     def _cell(self, worksheet, sheet: str, row: int, column: int, cell: Cell, formulas: Mapping[tuple[int, int], str]) -> None:
@@ -129,60 +138,6 @@ class _Renderer:
 
     def _colour(self, name: str) -> str:
         return self.theme.colours[name]
-
-    def _chart(self, worksheet, spec: Chart) -> None:
-        kind = {"stacked_bar": {"type": "bar", "subtype": "stacked"}, "scatter": {"type": "scatter", "subtype": "straight"}}[spec.kind]
-        chart = self.book.add_chart(kind)
-        for series in spec.series:
-            chart.add_series(self._series(series))
-        chart.set_title({"name": spec.title, "name_font": {"size": 13, "color": self._colour("ink")}, "overlay": False})
-        grid = {"visible": True, "line": {"color": self._colour("rule"), "width": 0.75}}
-        if spec.kind == "stacked_bar":
-            # XlsxWriter calls the horizontal axis of a bar chart x, the one with the values.
-            chart.set_x_axis({"name": spec.x_title, "major_gridlines": grid, "num_format": "#,##0", "num_font": {"size": 10}, "min": 0})
-            chart.set_y_axis({"reverse": True, "crossing": "max", "major_gridlines": {"visible": False}, "num_font": {"size": 11}})
-        else:
-            chart.set_x_axis({"name": spec.x_title, "num_format": "#,##0", "min": 0, "major_gridlines": grid})
-            chart.set_y_axis({"name": spec.y_title, "num_format": "#,##0", "min": 0, "major_gridlines": grid})
-        chart.set_legend({"position": "right" if spec.kind == "stacked_bar" else "bottom", "font": {"size": 10}})
-        chart.set_size({"width": spec.width, "height": spec.height})
-        worksheet.insert_chart(spec.row, spec.column, chart, {"description": spec.description, "object_position": 2})
-
-    def _series(self, series: Series) -> dict:
-        title = series.title
-        options = {"name": title if isinstance(title, str) else "=" + title.a1(), "values": "=" + series.values.a1()}
-        options["values_data"], options["categories_data"] = self._cache(series.values), self._cache(series.categories)
-        if series.categories:
-            options["categories"] = "=" + series.categories.a1()
-        look = series.look
-        if "fill" in look:
-            options["gap"], options["border"] = 60, {"color": self._colour("ink"), "width": 0.5}
-            if "pattern" in look:
-                options["pattern"] = {"pattern": look["pattern"], "fg_color": self._colour("white"), "bg_color": look["fill"]}
-            else:
-                options["fill"] = {"color": look["fill"]}
-        elif look.get("marker"):
-            options["line"] = {"none": True}
-            ink, inside = ({"color": self._colour(name)} for name in ("fits_ink", look["inside"]))
-            options["marker"] = {"type": look["marker"], "size": look["size"], "border": ink, "fill": inside}
-        else:
-            options["line"] = {"color": self._colour("grey"), "width": 1.25, "dash_type": look.get("line", "solid")}
-            options["marker"] = {"type": "none"}
-        return options
-
-    def _cache(self, area: Area | None) -> list:
-        """Cached values of a chart's range, so that previews draw it."""
-        if area is None:
-            return []
-        sheet = next(sheet for sheet in self.layout.sheets if sheet.name == area.sheet)
-        cells = [(row, column) for row in range(area.row, area.last_row + 1) for column in range(area.column, area.last_column + 1)]
-        return [self._shown(sheet, at) for at in cells]
-
-    def _shown(self, sheet: Sheet, at: tuple[int, int]):
-        cell = sheet.cells.get(at)
-        if cell is None or cell.content is None:
-            return ""
-        return self.values.get((sheet.name, *at), "") if isinstance(cell.content, Formula) else cell.content
 
 
 def _validation(item) -> dict:

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from builder.schema import Spec, Text
+from builder.schema import Positive, Spec, Text
+from builder.solver_specs import Lines, Steps
 
 
 class RowSpec(Spec):
@@ -25,6 +26,7 @@ class LineSpec(Spec):
     order: int
     source: str
     help: str = ""
+    all_scenarios: bool = False  # left out of the one-column render
     rows: list[RowSpec]
 
 
@@ -53,6 +55,7 @@ class Strip(Spec):
     kind: Literal["strip"]
     values: dict[str, CellSpec]  # column letter -> value; `text` is its label
     message: CellSpec  # below the values, over the width of the strip
+    one_column_message: CellSpec  # the same in the one-column render
     notes: CellSpec  # below the message
     checks: CellSpec  # at the right end of the title
     verdict: str
@@ -139,6 +142,7 @@ class RecordColumn(Spec):
     formula: str | None = None
     style: str | None = None
     own: Literal["text", "whole", "whole_or_0", "number", "yes_no", "family"] | None = None  # what the user's own rows take
+    typed: bool = False  # every row is the user's to type, presets too; a field sets.<input> takes what that input takes
     warns: bool = False  # any text in this column says that something is wrong
     own_maximum: str | None = None  # name of the largest number that the user's own rows take
     cell_name: str | None = None  # a name for each cell, such as "{name}_default"
@@ -153,6 +157,7 @@ class Records(Spec):
     text: str = ""
     source: str
     free_rows: int = 0
+    settings: str | None = None  # a column <settings>_<input> more for every input that a record of the source sets
     columns: list[RecordColumn]
 
 
@@ -165,9 +170,16 @@ class OptionLists(Spec):
 
 
 class Scenarios(Spec):
+    """A group of scenarios: it types its inputs from a table, or changes rows of the user's job."""
+
     title: str
-    source: str  # `inputs`, or the source of a records block whose rows are scenarios
+    source: str = ""  # `inputs`, or the source of a records block whose rows are scenarios; without one there are `count`
+    count: int = 1
     prefix: str | None = None  # names <prefix>_<quantity> span these scenarios
+    blank: Literal["default", "yours"] = "default"  # what a blank cell of its table types
+    changes: dict[str, Text] = Field(default_factory=dict)  # row -> its formula here, in names of the user's job and scenario_number
+    settings: str | None = None  # changes every input that the table with these settings names
+    upon: list[str] = Field(default_factory=list)  # prefixes of groups whose changes it takes over: one, or two for their product
 
 
 class Workings(Spec):
@@ -180,28 +192,69 @@ class ChangeLog(Spec):
     title: str
 
 
+Pattern = Literal["solid", "wide_upward_diagonal", "wide_downward_diagonal", "dark_horizontal", "dark_vertical", "diagonal_cross", "small_grid"]
+Dash = Literal["solid", "round_dot", "square_dot", "dash", "dash_dot", "long_dash", "long_dash_dot", "long_dash_dot_dot"]
+Marker = Literal["circle", "square", "diamond", "triangle", "x", "plus", "star"]
+
+LogBase = Annotated[bool | Annotated[int, Field(ge=2, le=1000)], AfterValidator(lambda base: 10 if base is True else base or None)]
+
+
+class Look(Spec):
+    """How a series is drawn: `pattern` is of bars and columns, the others below are of lines and markers.
+
+    The theme gives what is left out by the place of the series (chart_bars, chart_lines), so that series differ in pattern, dashes or
+    marker as well as in colour. Only a look with a line and no marker is a plain grey line, and one with a marker and no line is
+    markers alone.
+    """
+
+    colour: int | str | None = None  # a place in the theme's chart_series, from 0, or the name of a theme colour
+    pattern: Pattern | None = None
+    line: Dash | None = None
+    width: Positive | None = None  # points
+    marker: Marker | None = None
+    size: Annotated[int, Field(ge=2, le=72)] | None = None  # points
+    inside: int | str | None = None  # a colour too; that of the line if missing
+
+
 class SeriesSpec(Spec):
     title: str
-    values: str
-    categories: str | None = None
-    look: dict[str, Any] = Field(default_factory=dict)
+    values: str  # name, or first:last
+    categories: str | None = None  # likewise; the x values of a scatter chart
+    look: Look = Field(default_factory=Look)
 
 
 class ChartSpec(Spec):
+    """A chart; series of `column` whose look has a line or a marker are lines over the columns.
+
+    Its ranges should hold numbers throughout. An empty cell draws nothing, but a formula that shows "" shows a text: it is drawn at 0,
+    it cannot stand on a logarithmic axis, and one among the x values of a scatter chart makes Excel number all its points from 1.
+    #N/A would draw nothing, but no cell may show an error. So a row without a point repeats the point before it.
+    """
+
     kind: Literal["chart"]
-    type: Literal["stacked_bar", "scatter"]
+    type: Literal["stacked_bar", "bar", "column", "scatter"]
     title: str
     description: str  # alt text
     grid: str | None = None  # every row of this grid is a series ...
     series: list[SeriesSpec] = Field(default_factory=list)  # ... or each is written out
+    new_page: bool = False  # in print
+    reverse: bool = True  # bars: the first category is the uppermost
     x_title: str = ""
     y_title: str = ""
+    x_format: str = "#,##0"  # of numbers
+    y_format: str = "#,##0"
+    x_min: int | float | Literal["auto"] | None = None  # auto fits the data, which may be negative; 0 if missing, auto on a logarithmic axis
+    x_max: int | float | None = None
+    y_min: int | float | Literal["auto"] | None = None
+    y_max: int | float | None = None
+    x_log: LogBase | None = None  # true for 10, or another base such as 2
+    y_log: LogBase | None = None
     rows: int = 18
     column: str = "B"
 
 
 Block = Annotated[
-    Heading | Strip | InputTable | OverrideTable | Grid | Tensors | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
+    Heading | Strip | InputTable | OverrideTable | Grid | Tensors | Lines | Steps | Results | Records | OptionLists | Workings | ChangeLog | ChartSpec,
     Field(discriminator="kind"),
 ]
 
@@ -235,3 +288,5 @@ class Theme(Spec):
     base: dict[str, Any]
     styles: dict[str, dict[str, Any]]
     chart_series: list[dict[str, Any]]
+    chart_bars: list[Look]
+    chart_lines: list[Look]

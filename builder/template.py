@@ -40,6 +40,7 @@ class Line:
     help: str
     source: str
     rows: tuple[Row, ...]
+    all_scenarios: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,4 +89,4 @@ def _line(path: Path, book: str) -> Line | None:
         Row(row.name, row.label, row.unit, row.formula, row.help, row.source or spec.source, document.where(("rows", index, "formula")))
         for index, row in enumerate(spec.rows)
     )
-    return Line(path.stem, spec.title, spec.order, spec.help, spec.source, rows)
+    return Line(path.stem, spec.title, spec.order, spec.help, spec.source, rows, spec.all_scenarios)

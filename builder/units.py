@@ -62,12 +62,11 @@ def dimension(node: Node, of_name: Callable[[str], Dimension | None]) -> Dimensi
 
 def _of_operation(operator: str, parts: list[Dimension | None]) -> Dimension | None:
     if operator in ("*", "/"):
-        left, right = (part or COUNT for part in parts)
-        return _product(left, right, 1 if operator == "*" else -1)
+        return ANY if ANY in parts else _product(*parts, 1 if operator == "*" else -1)
     if operator == "^":
         if any(part not in (ANY, COUNT) for part in parts):
             raise UnitMismatch("a power of a quantity with a unit")
-        return COUNT
+        return ANY if ANY in parts else COUNT
     if operator == "&":
         return ANY
     common = _same(parts, f"'{operator}'")

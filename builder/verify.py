@@ -11,7 +11,7 @@ from openpyxl.utils.datetime import to_excel
 
 from builder import presets as preset_files
 from builder.engines import Engine, ErrorValue, Session, Value, by_name, workbook_file
-from builder.engines.workbook_file import Cell
+from builder.engines.workbook_file import Cell, WorkbookFile
 from builder.errors import VerifyError
 from builder.own_rows import with_own_rows
 from builder.presets import Presets
@@ -70,7 +70,7 @@ def verify(path: Path | str, engine: type[Engine] | str, presets: Presets | None
         inputs = session.evaluate({}, [spec.name for spec in presets.inputs])
         expected = estimate(presets, inputs)
         rows = compare(session.evaluate({}, names_in_both(session, expected)), expected)
-        stale = tuple(_stale_cells(session, recalculated))
+        stale = stale_cells(cached_values(session.file), recalculated)
     return VerifyResult(engine.name, inputs, rows, stale)
 
 
@@ -106,15 +106,18 @@ def _require_names(session: Session, presets: Presets) -> None:
         raise VerifyError(f"{session.file.path}: not a workbook of this project, or one of another version: no cell is named {', '.join(missing)}")
 
 
-def _stale_cells(session: Session, recalculated: Mapping[Cell, Value]):
-    book = workbook_file.load(session.file.path, cached_values=True)
-    for cell, value in recalculated.items():
-        cached = _cached_value(book[cell.sheet][cell.a1], book.epoch)
-        if not _same(cached, value):
-            yield StaleCell(cell.sheet, cell.a1, cached, value)
+def cached_values(file: WorkbookFile) -> dict[Cell, Value]:
+    """The value that a workbook shows in each formula cell before anything recalculates it."""
+    book = workbook_file.load(file.path, cached_values=True)
+    return {cell: _cached_value(book[cell.sheet][cell.a1], book.epoch) for cell in file.formulas}
 
 
-def _cached_value(cell, epoch: datetime) -> object:
+def stale_cells(cached: Mapping[Cell, Value], recalculated: Mapping[Cell, Value]) -> tuple[StaleCell, ...]:
+    """Those of the recalculated cells whose cached value differs."""
+    return tuple(StaleCell(cell.sheet, cell.a1, cached[cell], value) for cell, value in recalculated.items() if not _same(cached[cell], value))
+
+
+def _cached_value(cell, epoch: datetime) -> Value:
     if cell.value is None:
         return ""  # an empty text and no value at all look alike in the file
     if cell.data_type == "e":

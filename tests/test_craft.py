@@ -7,7 +7,8 @@ import openpyxl
 import pytest
 import yaml
 
-from builder.book import DIST, book_names
+from builder import settings
+from builder.book import DIST, book_names, checked_layout
 from builder.formula import SAFE_FUNCTIONS, Call, Number, nesting, read, walk
 from builder.template import ROOT, load_templates
 
@@ -72,7 +73,7 @@ def test_02_the_answer_is_frozen_at_the_top_of_the_sheet_of_inputs(book):
 
 def test_03_inputs_workings_and_outputs_are_apart(book):
     unlocked = {sheet.title for sheet in book for row in sheet.iter_rows() for cell in row if not cell.protection.locked}
-    assert unlocked == {HOME, "Models", "Cards data"}
+    assert unlocked == {HOME, "Scenarios", "Models", "Cards data"}
     assert all("Workings" != sheet for sheet in unlocked)
 
 
@@ -106,23 +107,47 @@ def test_08_nothing_is_hidden_or_grouped(book):
 
 
 def test_09_one_formula_per_row_across_scenarios(book):
-    sheet = book["Workings"]
+    """In names: a reference to a row of the Workings, in whichever column that quantity stands for the scenario, is the row's name."""
+    sheet, layout = book["Workings"], checked_layout("finetune")
+    names = {cell.row: cell.value for (cell,) in sheet.iter_rows(min_row=5, min_col=2, max_col=2) if cell.value}
+    spans = {(first + 1, last + 1): prefix for prefix, (first, last) in layout.spans.items()}  # the columns of a group, from 1
+    changed = changed_rows(layout)
     for row in sheet.iter_rows(min_row=5):
-        placed = [(cell.column, cell.value) for cell in row if cell.data_type == "f"]
-        own = [relative(text, column) for column, text in placed]
-        if placed and not sheet.cell(row[0].row, 2).value.endswith("_typed"):
-            assert len(set(own)) == 1, (row[0].row, own[:3])
-        elif placed:
-            groups = {}  # the user's job, and one group of scenarios for each table of runs
-            for (column, _), text in zip(placed, own, strict=True):
-                groups.setdefault(re.sub(r" [0-9]+$", "", sheet.cell(4, column).value), set()).add(text)
-            assert len(groups) == 4 and all(len(texts) == 1 for texts in groups.values()), (row[0].row, groups)
+        placed = [(cell.column, in_names(cell.value, names)) for cell in row if cell.data_type == "f"]
+        if not placed:
+            continue
+        name = names[row[0].row]
+        groups = {}
+        for column, text in placed:
+            groups.setdefault(next((prefix for (first, last), prefix in spans.items() if first <= column <= last), None), set()).add(text)
+        assert all(len(texts) == 1 for texts in groups.values()), (name, groups)
+        same = {text for prefix, (text,) in groups.items() if not name.endswith("_typed") and name not in changed.get(prefix, ())}
+        assert len(same) <= 1, (name, same)
 
 
-def relative(formula, column):
-    """A formula with the letter of its own column written as @."""
-    letter = openpyxl.utils.get_column_letter(column)
-    return re.sub(rf"(?<![A-Za-z$!_]){letter}(?=\$\d)", "@", formula)
+def in_names(formula, names):
+    """A formula with the name of the row in place of every reference into the Workings."""
+    return re.sub(r"(?<![A-Za-z$!_])\$?[A-Z]{1,3}\$(\d+)", lambda found: names[int(found[1])], formula)
+
+
+def changed_rows(layout):
+    """Prefix of a group of scenarios -> the rows that it changes."""
+    (spec,) = [block for sheet in layout.templates.sheets for block in sheet.blocks if block.kind == "workings"]
+    return {group.prefix: {*group.changes, *(settings.changes(layout.presets, group.source, group.settings) if group.settings else ())}
+            for group in spec.scenarios}
+
+
+def test_09_a_scenario_refers_to_its_own_column_to_one_it_builds_upon_or_to_the_users(book):
+    """No column reads a scenario of another group by chance: own column, a column of a group that it is upon, or names."""
+    sheet, layout = book["Workings"], checked_layout("finetune")
+    (spec,) = [block for each in layout.templates.sheets for block in each.blocks if block.kind == "workings"]
+    upon = {group.prefix: {*group.upon} for group in spec.scenarios}
+    letters = {openpyxl.utils.get_column_letter(column + 1): prefix for prefix, (first, last) in layout.spans.items() for column in range(first, last + 1)}
+    for row in sheet.iter_rows(min_row=5):
+        for cell in row:
+            if cell.data_type == "f":
+                for letter in set(re.findall(r"(?<![A-Za-z!_])\$?([A-Z]{1,3})\$\d", cell.value)):
+                    assert letter == cell.column_letter or letters[letter] in upon[letters[cell.column_letter]], (cell.coordinate, cell.value)
 
 
 def test_09_one_formula_per_column_of_a_table(book):
@@ -365,7 +390,7 @@ def test_39_cached_values_are_present_and_none_is_an_error(book, values, xml):
         assert value not in ERRORS, (sheet.title, cell.coordinate, value)
     for path, text in xml.items():
         if path.startswith("xl/worksheets/sheet"):
-            assert text.count("<f>") == len(re.findall(r"</f><v>[^<]*</v>", text)), path
+            assert len(re.findall(r"<f[ >]", text)) == len(re.findall(r"(?:</f>|<f [^>]*/>)<v>[^<]*</v>", text)), path
             assert not re.search(r"<v>(None|nan|inf|True|False)</v>", text), path
 
 

@@ -11,7 +11,8 @@ import time
 import pytest
 import xlsxwriter
 
-from builder.engines import ENGINES, ErrorValue, by_name, libreoffice
+from builder.engines import ENGINES, ErrorValue, by_name, libreoffice, slices
+from builder.engines.formulas_engine import recomputed
 from builder.errors import EngineMissing, UsageError, VerifyError
 from builder.formula import SAFE_FUNCTIONS, Call, read, walk
 
@@ -191,6 +192,14 @@ def test_all_cells_are_the_formula_cells(results):
     assert len(results) == len(FORMULAS) + len(PROBES) + 5
     assert 999 not in results.values()
     assert results["Data", "F2"] == ""
+
+
+def test_formulas_gives_every_function_alike_in_slices(engine_formulas, book):
+    values = {}
+    for piece in slices.cut(book, size=30):
+        values |= recomputed(piece, values)
+    with engine_formulas.open(book) as opened:
+        assert values == opened.recalculated()
 
 
 # Typing

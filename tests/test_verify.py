@@ -5,7 +5,7 @@ import pytest
 import xlsxwriter
 
 from builder import presets as preset_files
-from builder.engines import ErrorValue
+from builder.engines import ErrorValue, formulas_engine, slices
 from builder.errors import UsageError, VerifyError
 from builder.reference import estimate
 from builder.verify import PUBLIC_OUTPUTS, equal, verify
@@ -79,6 +79,13 @@ def test_a_stale_cached_value_is_reported(write):
     assert differing(result) == [] and not result.agrees
     assert sorted(str(stale.cached) for stale in result.stale) == ["0", "0", "✗ DOES NOT FIT"]
     assert {stale.sheet for stale in result.stale} == {"Sizing"}
+
+
+def test_a_large_book_is_verified_in_slices(write, engine_formulas, monkeypatch):
+    monkeypatch.setattr(formulas_engine, "SLICED_BEYOND", 0)
+    monkeypatch.setattr(slices, "SIZE", 100)
+    result = verify(write(shown={"article_gradients_gb": 1}, cached={"article_total_gb": 0}), "formulas", PRESETS)
+    assert differing(result) == ["article_gradients_gb"] and [stale.cached for stale in result.stale] == [0]
 
 
 @pytest.mark.parametrize("name", ["base_model", "article_total_gb"])

@@ -1,5 +1,5 @@
 """Blocks that sheets are made of: each kind has one placer, `place(layout, sheet, spec, row) -> next free row`."""
-from builder.blocks import changes, chart, grids, inputs, options, records, strip, tensors, texts, workings
+from builder.blocks import changes, chart, grids, inputs, lines, options, records, strip, tensors, texts, workings
 
 PLACERS = {
     "heading": texts.place_heading,
@@ -8,6 +8,8 @@ PLACERS = {
     "overrides": inputs.place_overrides,
     "grid": grids.place_grid,
     "tensors": tensors.place,
+    "lines": lines.place,
+    "steps": lines.place_steps,
     "results": grids.place_results,
     "records": records.place,
     "options": options.place,

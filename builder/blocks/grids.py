@@ -51,6 +51,8 @@ def place_results(layout, sheet: Sheet, spec: Results, row: int) -> int:
     start = sheet.first_column
     place_headings(sheet, row, start, ("Quantity", "Value", "Unit", "Name", "What it is"), {1})
     for name in spec.rows:
+        if not layout.all_scenarios and name in layout.left_out:
+            continue
         row += 1
         where = f"sheet {sheet.name}, row {row + 1}"
         item = quantity(layout, name, where)

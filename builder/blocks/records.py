@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from builder import settings
+from builder.blocks.inputs import validation
 from builder.blocks.strip import colour_verdict
 from builder.blocks.texts import place_title
 from builder.errors import TemplateError
@@ -20,9 +23,12 @@ def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
         sheet.page_breaks.append(row)
     row = place_title(sheet, row, spec.title, spec.text)
     first, last = row + 2, row + 1 + len(records) + spec.free_rows
-    scope = Down({column.name: index for index, column in enumerate(spec.columns) if column.name})
-    for index, column in enumerate(spec.columns):
-        sheet.put(row, index, column.heading, "heading")
+    columns = [*spec.columns, *(settings.columns(layout.presets, spec.source, spec.settings) if spec.settings else ())]
+    scope = Down({column.name: index for index, column in enumerate(columns) if column.name})
+    for index, column in enumerate(columns):
+        sheet.widths.setdefault(index, 16)
+        right = column.style in ("value", "output") or (column.style is None and column.unit != "text")  # as the numbers below stand
+        sheet.put(row, index, column.heading, "number_heading" if right else "heading")
         sheet.grow(row, column.heading, index)
         sheet.put(row + 1, index, column.name, "name_heading")
         sheet.grow(row + 1, column.name or "", index, 16)  # a wide font, and an indent
@@ -37,6 +43,8 @@ def source_records(presets, source: str) -> Sequence[Any]:
     kind, _, name = source.partition("/")
     if kind == "measured":
         return presets.measured[name].rows
+    if kind == "choices":
+        return presets.choices[name].rows
     if kind == "inputs":
         return [*presets.inputs, *presets.rules]
     found = getattr(presets, kind, None)
@@ -57,6 +65,8 @@ def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int,
             sheet.put(row, index, offset + 1, style, column.unit)
         elif free:
             sheet.put(row, index, None, "own", column.unit)
+        elif column.typed:
+            sheet.put(row, index, as_cell(get(records[offset], column.field), column.unit), "own", column.unit)
         else:
             value = as_cell(get(records[offset], column.field), column.unit)
             sheet.put(row, index, value, style, column.unit)
@@ -67,7 +77,12 @@ def _fill(layout, sheet: Sheet, spec: Records, column: RecordColumn, index: int,
                 name = column.cell_name.format(name=get(records[offset], "name"))
                 layout.define(name, sheet.area(row, index), get(records[offset], "unit") if column.unit == "number" else column.unit, where)
     if column.name and column.name.endswith("_verdict"):
-        colour_verdict(sheet, first, index, first + len(records) - 1)
+        colour_verdict(sheet, first, index, first + len(records) + spec.free_rows - 1)
+    if column.typed and column.field and column.field.startswith("sets."):
+        item = next(item for item in layout.presets.inputs if item.name == column.field.removeprefix("sets."))
+        for row in range(first, first + len(records) + spec.free_rows):
+            cell = sheet.area(row, index).a1(with_sheet=False)
+            sheet.validations.append(replace(validation(item, row, index, cell), allow_blank=True))
     if spec.free_rows and column.own:
         for row in range(first + len(records), first + len(records) + spec.free_rows):
             _validate_own(sheet, column, row, index)

@@ -22,7 +22,8 @@ def place(layout, sheet: Sheet, spec: Strip, row: int) -> int:
         formula = cell.formula or f'IF(ISNUMBER({cell.show}), {cell.show}, "{NO_FIGURE}")'
         put_cell(layout, sheet, row + 2, column, cell.model_copy(update={"text": None, "show": None, "formula": formula, "style": "strip_value"}))
     put_cell(layout, sheet, row, last, spec.checks.model_copy(update={"style": "strip_checks"}))
-    put_cell(layout, sheet, row + 3, sheet.first_column, spec.message.model_copy(update={"style": "strip_message"}))
+    message = spec.message if layout.all_scenarios else spec.one_column_message
+    put_cell(layout, sheet, row + 3, sheet.first_column, message.model_copy(update={"style": "strip_message"}))
     put_cell(layout, sheet, row + 4, sheet.first_column, spec.notes.model_copy(update={"style": "strip_note"}))
     colour_verdict(sheet, row + 2, column_number(spec.verdict))
     return row + 5

@@ -22,6 +22,7 @@ from builder.reference import (
     card,
     input_notes,
     inputs,
+    largest,
     ledger,
     ledger_compared,
     ledger_total,
@@ -31,8 +32,12 @@ from builder.reference import (
 from builder.reference.inputs import Refusal
 from builder.reference.job import Job
 
-PUBLIC_OUTPUTS = (*ledger_total.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", *article_verdict.OUTPUTS, "input_message")
+PUBLIC_OUTPUTS = (
+    *ledger_total.OUTPUTS, *largest.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", *article_verdict.OUTPUTS, "input_message"
+)
 """Every output that users rely on, in the order in which the command line prints them."""
+ESTIMATE_OUTPUTS = tuple(name for name in PUBLIC_OUTPUTS if name not in largest.OUTPUTS)
+"""Those that `estimate` gives; the largest batch and sequence take many estimates."""
 
 
 def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:

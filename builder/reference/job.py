@@ -45,6 +45,11 @@ class Job:
     gpu_capacity_override_gb: float | None
     memory_already_used_gb: float
 
+    @property
+    def expandable(self) -> bool:
+        """Whether the allocator uses expandable segments."""
+        return self.allocator_mode == "Expandable segments"
+
 
 def job_of(values: Mapping[str, object], model: object, family: object, card: object) -> Job:
     """The job of valid input values by public name (None = blank) and of the presets that they name."""

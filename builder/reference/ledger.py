@@ -11,6 +11,7 @@ from builder.reference import (
     ledger_inputs,
     ledger_loss,
     ledger_peak,
+    ledger_points,
     ledger_projections,
     ledger_reserved,
     ledger_saved,
@@ -20,6 +21,8 @@ from builder.reference import (
 )
 from builder.reference.adapters import FUSED, PROJECTIONS
 from builder.reference.job import Job
+from builder.reference.ledger_choices import Step
+from builder.reference.place import place_of
 
 
 def targets(values: dict[str, float]) -> frozenset[str]:
@@ -27,9 +30,18 @@ def targets(values: dict[str, float]) -> frozenset[str]:
     return frozenset(name for name in (*PROJECTIONS, *FUSED) if values[f"{name}_adapter_width"] > 0)
 
 
+def step_of(job: Job, values: dict[str, float]) -> Step:
+    """The training step of a valid job; `values` are those that both accountings share."""
+    return ledger_choices.step_of(job, targets(values), values["adapter_layers"])
+
+
 def quantities(job: Job, values: dict[str, float]) -> dict[str, float | str]:
-    """The ledger's quantities of a valid job; `values` are those that both accountings share."""
-    step = ledger_choices.step_of(job, targets(values), values["adapter_layers"])
+    """The ledger's quantities of a valid job."""
+    return of_step(step_of(job, values), job, values)
+
+
+def of_step(step: Step, job: Job, values: dict[str, float]) -> dict[str, float | str]:
+    """The same of a step that need not be the job's own: other tokens, another sequence."""
     parameters = values["parameters_from_shape"] if job.parameters_override is None else job.parameters_override
     saved = ledger_saved.saved_by_layer(step)
     found: dict[str, float | str] = {
@@ -48,7 +60,6 @@ def quantities(job: Job, values: dict[str, float]) -> dict[str, float | str]:
     found |= ledger_forward.quantities(step, saved, standing)
     found |= ledger_backward.quantities(step, saved, found)
     found |= ledger_peak.quantities(step, found, job.card.compute_capability)
-    found |= ledger_reserved.quantities(step, found, job.allocator_mode == "Expandable segments")
-    return found | ledger_total.quantities(
-        found, job.card.context.mib, job.memory_already_used_gb, values["gpu_capacity_gb"]
-    )
+    found |= ledger_points.quantities(step, found)
+    found |= ledger_reserved.quantities(step, found, job.expandable)
+    return found | ledger_total.quantities(found, place_of(job))

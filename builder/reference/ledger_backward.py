@@ -16,6 +16,9 @@ from builder.reference.ledger_loss import norm_backward
 from builder.reference.ledger_projections import Projection, inner, projections
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
 
+NO_POINTS = ("top_alive_bytes", "softmax_values_bytes", "recomputation_standing_bytes")
+"""What `points` gives beside points."""
+
 
 def parts(step: Step, it: Projection, shared_input: int) -> dict[str, int]:
     """A projection in backward: `b` lora_B and lora_A, `a` casts and dropout, `input_gradient` what the adapter leaves, less what
@@ -36,28 +39,31 @@ def parts(step: Step, it: Projection, shared_input: int) -> dict[str, int]:
     }
 
 
-def backward(step: Step, it: Projection, shared_input: int) -> int:
-    """The most that a projection's backward holds beyond what is alive as it begins."""
+def backward(step: Step, it: Projection, shared_input: int) -> tuple[int, int]:
+    """The most that a projection's backward holds beyond what is alive as it begins, with its weight at hand and without."""
     part = parts(step, it, shared_input)
-    points = [0, part["input_gradient"] + part["base_backward"], part["input_gradient"]]
+    rest = [0, part["input_gradient"] + nf4_gradient(step, it) if step.nf4 else 0]
     if it.adapted:
         summed = step.tokens * (2 * it.inputs * it.made.given - it.outputs * step.projection)
-        points += [part["b_backward"], part["a_backward"], part["input_gradient"] + summed]
-    return max(points)
+        rest += [part["b_backward"], part["a_backward"], part["input_gradient"] + summed]
+    return part["input_gradient"] + part["base_backward"], max(rest)
 
 
 def nf4_backward(step: Step, it: Projection) -> int:
-    """An NF4 layer in backward: gradients in BF16, the dequantised weight.
+    """An NF4 layer in backward: the dequantised weight, gradients in BF16.
 
     An FP32 gradient of the output is freed once it is cast, except down's, which is the residual stream's.
     """
-    tokens, inputs, outputs, upcast = step.tokens, it.inputs, it.outputs, step.stream > BF16
-    weight = BF16 * inputs * outputs
-    if it.role == "down":
-        return max(weight + BF16 * tokens * (upcast * outputs + inputs), tokens * inputs * (BF16 + upcast * FP32))
-    freed = upcast * tokens * outputs
-    multiply = weight + BF16 * tokens * inputs - BF16 * freed
-    return max(BF16 * freed, multiply, tokens * inputs * (BF16 + upcast * FP32) - FP32 * freed)
+    upcast = BF16 * step.tokens * it.outputs if step.stream > BF16 else 0
+    return BF16 * (it.inputs * it.outputs + step.tokens * it.inputs) + (upcast if it.role == "down" else -upcast)
+
+
+def nf4_gradient(step: Step, it: Projection) -> int:
+    """An NF4 layer in backward once its weight is gone: the gradient of its input in BF16, and in FP32 where that is its type."""
+    upcast = step.stream > BF16
+    given = step.tokens * it.inputs * (BF16 + upcast * FP32)
+    freed = upcast * step.tokens * it.outputs
+    return given if it.role == "down" else max(BF16 * freed, given - FP32 * freed)
 
 
 def base_backward(step: Step, it: Projection) -> int:
@@ -94,26 +100,30 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     if step.checkpointing:
         alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - fp32_boundary - int8_recomputed(step, saved)
     # Where down needs nothing saved, it runs before the layer is recomputed.
-    in_down = standing if step.stops_at_product else alive - saved.post_norm
+    in_down = (standing if step.stops_at_product else alive - saved.post_norm) + own_gradient(step)
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
     after_down = alive - saved.post_norm - saved.down - (0 if kept_product else saved.product_saved)
-    gate, up = backward(step, roles["gate"], 0), backward(step, roles["up"], 0)
+    gate, up, down = (backward(step, roles[role], shared) for role, shared in (("gate", 0), ("up", 0), ("down", shared_product(step, saved))))
+    in_up, fused = (gate, saved.product) if step.family.fused_gate_up else (up, 0)
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
     freed = 0 if step.all_fp32 else step.attention
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
     values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
     softmax = after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed)
-    recomputed = standing + most + casts_layer + early_gradient(step, saved) - fp32_boundary
+    recomputing = standing + casts_layer + early_gradient(step, saved) - fp32_boundary
     return {
         "top_alive_bytes": alive,
         "backward_post_norm_bytes": alive + norm_backward(step) if step.norm_pairs else 0,
-        "backward_down_bytes": in_down + own_gradient(step) + backward(step, roles["down"], shared_product(step, saved)),
+        "backward_down_weight_bytes": in_down + down[0],
+        "backward_down_rest_bytes": in_down + down[1],
         "backward_product_bytes": after_down + 3 * saved.product,
-        "backward_up_bytes": after_down + (gate - saved.product if step.family.fused_gate_up else up),
+        "backward_up_weight_bytes": after_down + in_up[0] - fused,
+        "backward_up_rest_bytes": after_down + in_up[1] - fused,
         "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
         "backward_softmax_bytes": softmax if step.eager else 0,
-        "recomputation_bytes": recomputed if step.checkpointing else 0,
+        "recomputation_standing_bytes": recomputing if step.checkpointing else 0,
+        "recomputation_bytes": recomputing + most if step.checkpointing else 0,
     }
 
 
@@ -152,12 +162,14 @@ def quantities(step: Step, saved: Saved, values: dict[str, float]) -> dict[str, 
         + values["saved_layers_bytes"]
     )
     found = points(step, saved, standing, casts, casts_layer, values["recorded_bytes"])
-    top = max(value for name, value in found.items() if name not in ("top_alive_bytes", "softmax_values_bytes"))
+    top = max(value for name, value in found.items() if name not in NO_POINTS)
     change = lower_change(step, saved, values["gradients_layer_bytes"], casts_layer)
     for role, it in projections(step).items():
         shared = shared_product(step, saved) if role == "down" else 0
         found |= {f"{role}_{name}_bytes": value for name, value in parts(step, it, shared).items()}
-        found |= {f"{role}_backward_bytes": backward(step, it, shared), f"{role}_nf4_backward_bytes": nf4_backward(step, it)}
+        weight, rest = backward(step, it, shared)
+        found |= {f"{role}_backward_weight_bytes": weight, f"{role}_backward_rest_bytes": rest}
+        found |= {f"{role}_nf4_backward_bytes": nf4_backward(step, it), f"{role}_nf4_gradient_bytes": nf4_gradient(step, it)}
     return {
         **found,
         "int8_recomputed_bytes": int8_recomputed(step, saved),

@@ -19,8 +19,8 @@ FP32, BF16, INT8, MASK = 4, 2, 1, 1
 class Step:
     """One training step, resolved.
 
-    `targets` are the projections with an adapter, a fused one under its own name (`qkv`, `gate_up`). Bytes are per element:
-    `stream` of the residual stream, of norms, embedding and head; `adapter` of adapters and their gradients; `branch` in which
+    `targets` are the projections with an adapter, a fused one under its own name (`qkv`, `gate_up`). `several`:
+    more than one sequence, because eager attention treats a single one apart. Bytes are per element: `stream` of the residual stream, of norms, embedding and head; `adapter` of adapters and their gradients; `branch` in which
     adapters compute; `projection` of what q, k, v, gate and up give; `attention` in which attention computes; `logit`.
     """
 
@@ -29,8 +29,9 @@ class Step:
     targets: frozenset[str]
     storage: str
     rank: int
-    batch: int
+    tokens: int
     sequence: int
+    several: bool
     layers_adapted: int
     autocast: bool
     stream: int
@@ -45,10 +46,6 @@ class Step:
     full_every: int
     rotary_share: float
     optimizer: str
-
-    @property
-    def tokens(self) -> int:
-        return self.batch * self.sequence
 
     @property
     def int8(self) -> bool:
@@ -105,7 +102,7 @@ class Step:
     @property
     def eager_expands(self) -> bool:
         """Whether eager attention copies keys and values for every query head; one KV head of one sequence is repeated as a view."""
-        return self.eager and self.grouped and self.batch * self.shape.kv_heads > 1
+        return self.eager and self.grouped and (self.several or self.shape.kv_heads > 1)
 
     @property
     def norm_pairs(self) -> bool:
@@ -129,7 +126,7 @@ class Step:
     @property
     def scores(self) -> int:
         """Attention scores of one layer, elements."""
-        return self.batch * self.shape.heads * self.sequence**2
+        return self.tokens * self.sequence * self.shape.heads
 
     def full_layers(self, layers: int) -> int:
         """Layers with full attention among the lowest `layers`."""
@@ -156,8 +153,9 @@ def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
         targets=targets,
         storage=job.base_storage,
         rank=job.lora_rank,
-        batch=job.batch_size,
+        tokens=job.batch_size * job.sequence_length,
         sequence=job.sequence_length,
+        several=job.batch_size > 1,
         layers_adapted=layers_adapted,
         autocast=job.compute_precision == "BF16 mixed precision",
         stream=FP32 if fp32_stream else BF16,

@@ -69,18 +69,22 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     mlp = side + (0 if saved.mlp_input else boundary)
     early = step.checkpointing and not step.norm_pairs
     product = mlp + saved.gate + saved.up + (3 + (not step.stops_at_product)) * saved.product
-    down = stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
+    gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
     element = softmax_element(step) + step.family.attention_softcap * step.attention
-    up = mlp + saved.gate + 2 * saved.product + forward(step, roles["up"], True)
+    before_up, up = mlp + saved.gate + 2 * saved.product, forward(step, roles["up"], True)
+    fused = step.family.fused_gate_up
     stops = step.hidden(FP32) if step.checkpointing else 0
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
     return {
         "recorded_rotation_bytes": entry + rotation(step),
         "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * element if step.eager else 0,
-        "recorded_gate_bytes": mlp + forward(step, roles["gate"], True),
-        "recorded_up_bytes": 0 if step.family.fused_gate_up else up,
+        "recorded_gate_weight_bytes": mlp + gate[0],
+        "recorded_gate_rest_bytes": mlp + gate[1],
+        "recorded_up_weight_bytes": 0 if fused else before_up + up[0],
+        "recorded_up_rest_bytes": 0 if fused else before_up + up[1],
         "recorded_product_bytes": product,
-        "recorded_down_bytes": product + down,
+        "recorded_down_weight_bytes": product + down[0],
+        "recorded_down_rest_bytes": product + down[1],
         "recorded_post_norm_bytes": last if step.norm_pairs else 0,
     }
 
@@ -96,25 +100,29 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
     weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
     mlp = boundary + hidden + weights
+    gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
+    before_up, before_down = mlp + saved.product - not_yet, mlp + (1 + 2 * fused) * saved.product
     return {
         "passing_rotation_bytes": hidden + rotation(step) - later,
         "passing_softmax_bytes": softmax if step.eager else 0,
-        "passing_gate_bytes": mlp + forward(step, roles["gate"], False) - not_yet,
-        "passing_up_bytes": 0 if fused else mlp + saved.product + forward(step, roles["up"], False) - not_yet,
+        "passing_gate_weight_bytes": mlp + gate[0] - not_yet,
+        "passing_gate_rest_bytes": mlp + gate[1] - not_yet,
+        "passing_up_weight_bytes": 0 if fused else before_up + up[0],
+        "passing_up_rest_bytes": 0 if fused else before_up + up[1],
         "passing_product_bytes": mlp + (3 + fused) * saved.product - not_yet,
-        "passing_down_bytes": mlp + (1 + 2 * fused) * saved.product + forward(step, roles["down"], False),
+        "passing_down_weight_bytes": before_down + down[0],
+        "passing_down_rest_bytes": before_down + down[1],
         "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,
     }
 
 
 def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str, float]:
-    """`forward_bytes`: the layer at work, the layers below it, and all that stands."""
+    """`forward_bytes`: the layer at work, and over it (`forward_points_standing_bytes`) the layers below it and all that stands."""
     saving, not_saving = recorded(step, saved), passing(step, saved)
     most, layers = max(saving.values()), standing["saved_layers_bytes"]
-    if step.checkpointing:
-        here = layers + max(not_saving.values())
-    else:
-        here = layers - saved.layer - step.sliding_layers(1) * saved.window_extra + beside(step) + most
+    if not step.checkpointing:  # the layer at work is the top one
+        layers += beside(step) - saved.layer - step.sliding_layers(1) * saved.window_extra
+    over = standing["forward_standing_bytes"] + standing["masks_bytes"] + layers
     return {
         **saving,
         **not_saving,
@@ -124,5 +132,6 @@ def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str
         "post_norm_work_bytes": post_norm_work(step),
         "recorded_bytes": most,
         "passing_bytes": max(not_saving.values()),
-        "forward_bytes": standing["forward_standing_bytes"] + standing["masks_bytes"] + here,
+        "forward_points_standing_bytes": over,
+        "forward_bytes": over + (max(not_saving.values()) if step.checkpointing else most),
     }

@@ -45,9 +45,10 @@ def unquantised_parameters(step: Step, parameters: int) -> int:
 
 
 def quantities(step: Step, parameters: int) -> dict[str, float]:
-    """`unquantised_parameters`, `frozen_base_bytes` of a base of `parameters` parameters."""
+    """`base_parameters`, `unquantised_parameters`, `frozen_base_bytes` of a base of `parameters` parameters."""
     outside = unquantised_parameters(step, parameters)
     return {
+        "base_parameters": parameters,
         "unquantised_parameters": outside,
         "frozen_base_bytes": outside * step.stream + step.shape.layers * projection_bytes(step),
     }

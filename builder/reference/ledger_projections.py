@@ -52,12 +52,14 @@ def plain_work(step: Step, it: Projection) -> int:
 
 
 def nf4_work(step: Step, it: Projection) -> int:
-    """An NF4 layer at work: it multiplies in BF16 by its dequantised weight, and gives back the type of its input."""
-    tokens, inputs, outputs = step.tokens, it.inputs, it.outputs
-    upcast = step.stream > BF16
-    multiply = BF16 * (tokens * (upcast * inputs + outputs) + inputs * outputs)
-    convert = tokens * (upcast * BF16 * (inputs + outputs) + step.projection * outputs)
-    return max(multiply, convert)
+    """An NF4 layer at work: it multiplies in BF16 by its dequantised weight."""
+    return BF16 * (step.tokens * ((step.stream > BF16) * it.inputs + it.outputs) + it.inputs * it.outputs)
+
+
+def nf4_output(step: Step, it: Projection) -> int:
+    """An NF4 layer once its weight is gone: it gives back the type of its input."""
+    upcast = BF16 * (it.inputs + it.outputs) if step.stream > BF16 else 0
+    return step.tokens * (upcast + step.projection * it.outputs) if step.nf4 else 0
 
 
 def int8_work(step: Step, it: Projection) -> int:
@@ -99,32 +101,38 @@ def in_b(step: Step, it: Projection) -> int:
     return it.cast + step.tokens * it.inputs * (it.made.cast + it.made.kept + step.mask_bytes) + inner(step) + outputs(step, it)
 
 
-def forward(step: Step, it: Projection, saves: bool) -> int:
-    """The most that is alive while it runs, what it saves included; `saves` is False in a pass under checkpointing."""
-    work = base_work(step, it)
+def forward(step: Step, it: Projection, saves: bool) -> tuple[int, int]:
+    """The most that is alive while it runs, what it saves included: with its weight at hand, which a plain layer that saves keeps,
+    and without; `saves` is False in a pass under checkpointing.
+    """
+    work, rest, tokens = base_work(step, it), nf4_output(step, it), step.tokens
     if not it.adapted:
-        return work
+        return work, rest
     if saves:
-        return max(work, clone(step, it), in_a(step, it), in_b(step, it))
-    tokens = step.tokens
+        adapter = max(in_a(step, it), in_b(step, it))
+        return (max(work, adapter), 0) if step.plain else (work, max(rest, clone(step, it), adapter))
     passing_a = tokens * (it.outputs * step.projection + it.inputs * it.made.made) + inner(step)
-    return max(work, clone(step, it), passing_a, tokens * it.inputs * it.made.cast + outputs(step, it))
+    return work, max(rest, clone(step, it), passing_a, tokens * it.inputs * it.made.cast + outputs(step, it))
 
 
-def stopped(step: Step, it: Projection) -> int:
+def stopped(step: Step, it: Projection) -> tuple[int, int]:
     """down when its layer is recomputed: it stops at the last tensor that backward needs, which lora_B would multiply."""
     if not it.adapted:
-        return it.cast
-    return max(in_a(step, it), 0 if step.plain else base_work(step, it), clone(step, it))
+        return it.cast, 0
+    if step.plain:
+        return in_a(step, it), 0
+    return base_work(step, it), max(in_a(step, it), nf4_output(step, it), clone(step, it))
 
 
 def quantities(step: Step) -> dict[str, int]:
-    """Of gate, up and down: each kind of layer at work, the adapter's points, `_forward_bytes` and `_unsaved_bytes`."""
+    """Of gate, up and down: each kind of layer at work, the adapter's points, and `_weight_bytes`, `_rest_bytes` and `_unsaved_bytes`."""
     found = {"inner_bytes": inner(step)}
     for role, it in projections(step).items():
+        weight, rest = forward(step, it, True)
         found |= {
             f"{role}_plain_work_bytes": plain_work(step, it),
             f"{role}_nf4_work_bytes": nf4_work(step, it),
+            f"{role}_nf4_output_bytes": nf4_output(step, it),
             f"{role}_int8_work_bytes": int8_work(step, it),
             f"{role}_base_work_bytes": base_work(step, it),
             f"{role}_copies_bytes": step.tokens * it.inputs * it.made.made,
@@ -132,7 +140,8 @@ def quantities(step: Step) -> dict[str, int]:
             f"{role}_clone_bytes": clone(step, it),
             f"{role}_in_a_bytes": in_a(step, it),
             f"{role}_in_b_bytes": in_b(step, it),
-            f"{role}_forward_bytes": forward(step, it, True),
-            f"{role}_unsaved_bytes": forward(step, it, False),
+            f"{role}_weight_bytes": weight,
+            f"{role}_rest_bytes": rest,
+            f"{role}_unsaved_bytes": forward(step, it, False)[1],
         }
     return found

@@ -106,7 +106,7 @@ def saved_by_layer(step: Step) -> Saved:
     here = matrices(step)
     norm = step.hidden(FP32) + FP32 * tokens
     product = tokens * ff * step.projection
-    copied = step.cache or step.values_cast or (step.eager and step.batch > 1)
+    copied = step.cache or step.values_cast or (step.eager and step.several)
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
     expands = step.eager_expands
     keys_values = 2 * q if expands else kv + values
@@ -115,7 +115,7 @@ def saved_by_layer(step: Step) -> Saved:
         step.stream * (step.stream_casts or expands) + step.projection * (step.values_cast or expands)
     )
     repeats = step.grouped and shape.kv_heads > 1
-    window = step.batch * step.sequence**2 * step.attention
+    window = step.tokens * step.sequence * step.attention
     if repeats:
         window += tokens * step.attention * (2 * q - keys_values) + cache - copies
     return Saved(

@@ -44,7 +44,7 @@ def saved_layers(step: Step, saved: Saved, first_unsaved: int) -> int:
 def masks(step: Step) -> int:
     """Masks of the forward pass: one bool mask for sliding layers under SDPA; one per kind of layer for eager attention."""
     if step.eager:
-        return (2 if step.full_every > 1 else 1) * step.batch * step.sequence**2 * step.stream
+        return (2 if step.full_every > 1 else 1) * step.tokens * step.sequence * step.stream
     return MASK * step.sequence**2 if step.window_masked else 0
 
 

@@ -2,6 +2,7 @@
 
     total = reserved + context + memory already in use
     FITS  total <= capacity        TIGHT  allocated + context + in use <= capacity        DOES NOT FIT  not even that
+    room  = what may be reserved, or allocated, without the workspaces
 
 TIGHT needs expandable segments, or the allocator's own retry after it has given cached blocks back.
 Source: this project's public interface; the context is the card's preset.
@@ -10,10 +11,9 @@ Source: this project's public interface; the context is the card's preset.
 from __future__ import annotations
 
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS
-from builder.reference.ledger_peak import MIB
+from builder.reference.place import GB, Place
 
 TIGHT = "! TIGHT"
-GB = 10**9
 ITEMS = ("frozen_base", "adapter_weights", "gradients", "optimizer_states", "autocast_cache", "activations", "matmul_workspace")
 OUTPUTS = (
     *(f"{item}_gb" for item in ITEMS),
@@ -24,13 +24,15 @@ OUTPUTS = (
 """The ledger's public outputs."""
 
 
-def quantities(values: dict[str, float], context_mib: float, already_used_gb: float, capacity_gb: float) -> dict[str, float | str]:
-    """Public outputs from the ledger's bytes."""
-    context = context_mib * MIB
+def verdict(place: Place, peak: float, reserve: float) -> str:
+    """Of a job that allocates and reserves so many bytes without the workspaces."""
+    return FITS if place.fits(reserve) else TIGHT if place.is_enough(peak) else DOES_NOT_FIT
+
+
+def quantities(values: dict[str, float], place: Place) -> dict[str, float | str]:
+    """Public outputs from the ledger's bytes, and the rooms."""
     allocated, reserved = values["peak_allocated_bytes"], values["reserved_bytes"]
-    total = (reserved + context) / GB + already_used_gb
-    tight = (allocated + context) / GB + already_used_gb
-    verdict = FITS if total <= capacity_gb else TIGHT if tight <= capacity_gb else DOES_NOT_FIT
+    total = place.total_gb(reserved)
     in_bytes = {
         "frozen_base_gb": values["frozen_base_bytes"],
         "adapter_weights_gb": values["adapter_weights_bytes"],
@@ -48,14 +50,17 @@ def quantities(values: dict[str, float], context_mib: float, already_used_gb: fl
         "reserved_low_gb": values["reserved_low_bytes"],
         "reserved_high_gb": values["reserved_high_bytes"],
         "allocator_overhead_gb": reserved - allocated,
-        "cuda_context_gb": context,
+        "cuda_context_gb": place.context,
     }
     return {
-        "context_bytes": context,
+        "context_bytes": place.context,
         **{name: value / GB for name, value in in_bytes.items()},
         "total_gb": total,
-        "tight_total_gb": tight,
-        "headroom_gb": capacity_gb - total,
-        "utilization": total / capacity_gb,
-        "fit_verdict": verdict,
+        "tight_total_gb": place.total_gb(allocated),
+        "headroom_gb": place.capacity_gb - total,
+        "utilization": total / place.capacity_gb,
+        "free_bytes": place.free_bytes,
+        "room_bytes": place.room_bytes,
+        "tight_room_bytes": place.tight_room_bytes,
+        "fit_verdict": verdict(place, values["traced_peak_bytes"], values["traced_reserve_bytes"]),
     }

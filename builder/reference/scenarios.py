@@ -1,0 +1,54 @@
+"""Example jobs side by side: what a row leaves blank is as the user typed it. Units: GB (10^9 bytes), utilization a ratio.
+
+Source: this project's public interface; what each row types is its preset's.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+from builder.presets import Presets
+from builder.reference.estimate import estimate
+from builder.reference.shown import BLANK
+
+SHOWN = {
+    "total": "total_gb", "capacity": "gpu_capacity_gb", "headroom": "headroom_gb", "base": "frozen_base_gb", "adapters": "adapter_weights_gb",
+    "gradients": "gradients_gb", "states": "optimizer_states_gb", "cache": "autocast_cache_gb", "activations": "activations_gb",
+    "workspace": "matmul_workspace_gb", "allocated": "peak_allocated_gb", "overhead": "allocator_overhead_gb", "context": "cuda_context_gb",
+}
+"""Columns in GB, and the quantities that they show."""
+
+
+def row(presets: Presets, typed: Mapping[str, object], sets: Mapping[str, object]) -> dict[str, object]:
+    """The columns of one row, which types `sets`; figures are blank where one of its inputs is wrong."""
+    found = estimate(presets, {**typed, **sets})
+    valid, covered = found["input_message"] == "", found["article_covered"] == 1
+    figures = {**{f"{column}_gb": found[name] for column, name in SHOWN.items()}, "utilization": found["utilization"], "moment": found["peak_moment"]}
+    return {
+        "verdict": found["fit_verdict"],
+        **{name: value if valid else BLANK for name, value in figures.items()},
+        "article_gb": found["article_total_gb"] if valid and covered else BLANK,
+        "article_verdict": found["article_fit_verdict"],
+        "message": found["input_message"],
+        "valid": int(valid),
+        "covered": int(valid and covered),
+        "plot_gb": found["total_gb"] if valid else 0,
+        "plot_capacity_gb": found["gpu_capacity_gb"] if valid else 0,
+    }
+
+
+def columns(presets: Presets, typed: Mapping[str, object], rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """The table of rows by what each types."""
+    found = [row(presets, typed, sets) for sets in rows]
+    return {f"scenarios_{name}": [each[name] for each in found] for name in found[0]}
+
+
+def quantities(presets: Presets, typed: Mapping[str, object]) -> dict[str, list[object]]:
+    """Everything that the Scenarios sheet shows of the examples."""
+    examples = presets.scenarios
+    return {
+        "scenarios_name": [example.name for example in examples],
+        "scenarios_row": list(range(1, len(examples) + 1)),
+        "scenarios_shown": [1] * len(examples),
+        **columns(presets, typed, [example.sets for example in examples]),
+    }

@@ -1,0 +1,43 @@
+"""A job with its quantities: of what the user typed, or of that with some inputs typed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Mapping
+
+from builder.presets import Presets
+from builder.reference import inputs, ledger
+from builder.reference.estimate import general
+from builder.reference.inputs import Refusal
+from builder.reference.job import Job
+
+
+@dataclass(frozen=True)
+class Sized:
+    """`shared` are the quantities that both accountings share, `ledger` those of the ledger."""
+
+    job: Job
+    shared: Mapping[str, float]
+    ledger: Mapping[str, float | str]
+
+    @property
+    def reserve(self) -> float:
+        """Bytes reserved without the workspaces; the same on every card."""
+        return self.ledger["traced_reserve_bytes"]
+
+    @property
+    def peak(self) -> float:
+        """Bytes allocated without the workspaces; the same on every card."""
+        return self.ledger["traced_peak_bytes"]
+
+
+def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
+    """A job by what is typed into its inputs; an absent name has its default.
+
+    Raises ValueError for a job with an invalid input.
+    """
+    job = inputs.read(presets, typed)
+    if isinstance(job, Refusal):
+        raise ValueError(job.input_message)
+    shared = general(presets, job)
+    return Sized(job, shared, ledger.quantities(job, shared))
