@@ -111,11 +111,11 @@ def verify(file: Path, engine_name: str, as_json: bool) -> None:
 def estimate(book: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Estimate one job with the Python reference, without a workbook."""
     from builder.presets import load
-    from builder.reference import estimate as run
+    from builder.reference import outputs
 
     _books((book,))
     presets = load()
-    found = run(presets, dict(setting(presets, item) for item in settings))
+    found = outputs(presets, dict(setting(presets, item) for item in settings))
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:

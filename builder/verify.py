@@ -15,7 +15,7 @@ from builder.engines.workbook_file import Cell, WorkbookFile
 from builder.errors import VerifyError
 from builder.own_rows import with_own_rows
 from builder.presets import Presets
-from builder.reference import PUBLIC_OUTPUTS, estimate
+from builder.reference import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, outputs
 
 RELATIVE_TOLERANCE = 1e-9
 # A difference of two numbers that are nearly equal (a headroom) keeps fewer digits than they have.
@@ -68,7 +68,7 @@ def verify(path: Path | str, engine: type[Engine] | str, presets: Presets | None
         recalculated = session.recalculated()
         presets = with_own_rows(presets, session.file, {**session.file.constants, **recalculated})
         inputs = session.evaluate({}, [spec.name for spec in presets.inputs])
-        expected = estimate(presets, inputs)
+        expected = outputs(presets, inputs)
         rows = compare(session.evaluate({}, names_in_both(session, expected)), expected)
         stale = stale_cells(cached_values(session.file), recalculated)
     return VerifyResult(engine.name, inputs, rows, stale)
@@ -101,7 +101,7 @@ def equal(book: Value, reference: object) -> bool:
 
 
 def _require_names(session: Session, presets: Presets) -> None:
-    missing = [name for name in (*(spec.name for spec in presets.inputs), *PUBLIC_OUTPUTS) if name not in session.file.names]
+    missing = [name for name in (*(spec.name for spec in presets.inputs), *ESTIMATE_OUTPUTS) if name not in session.file.names]
     if missing:
         raise VerifyError(f"{session.file.path}: not a workbook of this project, or one of another version: no cell is named {', '.join(missing)}")
 

@@ -5,6 +5,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import xlsxwriter
@@ -13,9 +14,15 @@ from rich.table import Table
 
 from builder.book import book_names, build, checked_layout
 from builder.engines import ENGINES
+from builder.evaluate import evaluate
 from builder.formula import Formula
+from builder.layout import lay_out
+from builder.presets import load
+from builder.render import render
+from builder.template import load_templates
 
-RUNS = 5
+RUNS = 3
+MODELS = 60  # the book must stay within its size and its time with so many
 
 
 def seconds(action: Callable[[], object], runs: int = RUNS) -> float:
@@ -57,6 +64,19 @@ def bare_writer(layout, path: Path) -> Callable[[], None]:
     return write
 
 
+def with_models(presets, count: int):
+    """The presets with `count` models: copies under other names are added."""
+    copies = [model.model_copy(update={"name": f"{model.name} again", "slug": f"{model.slug}-again"}) for model in presets.models]
+    return replace(presets, models=(*presets.models, *copies)[:count])
+
+
+def build_large(book: str, path: Path) -> Path:
+    """The book with MODELS models."""
+    layout = lay_out(with_models(load(), MODELS), load_templates(book))
+    render(layout, evaluate(layout), path)
+    return path
+
+
 def main() -> None:
     console = Console()
     with tempfile.TemporaryDirectory() as folder:
@@ -66,15 +86,19 @@ def main() -> None:
                 built = build(book, Path(folder))
                 build_s = seconds(lambda: build(book, Path(folder)))
                 bare_s = seconds(bare_writer(checked_layout(book), Path(folder) / "bare.xlsx"))
-                table.add_row("build, imports left out", f"{build_s:.2f} s", "under 3 s")
+                table.add_row("build, imports left out", f"{build_s:.2f} s", "")
                 table.add_row("XlsxWriter, the same cells bare", f"{bare_s:.2f} s", "")
                 table.add_row("build / bare", f"{build_s / bare_s:.2f}", "at most 2.5")
-                table.add_row("check, imports left out", f"{seconds(lambda: checked_layout(book)):.2f} s", "under 0.5 s")
-                table.add_row("size", f"{built.path.stat().st_size / 1000:.0f} kB", "under 400 kB")
+                table.add_row("check, imports left out", f"{seconds(lambda: checked_layout(book)):.2f} s", "")
+                table.add_row("size", f"{built.path.stat().st_size / 1000:,.0f} kB", "under 1,500 kB")
                 table.add_row("cells, formulas", f"{built.cells:,}, {built.formulas:,}", "")
                 table.add_row("formualizer: open, recalculate, read every formula", f"{seconds(lambda: recalculate(built.path), 2):.2f} s", "")
                 if ENGINES["libreoffice"].available():
-                    table.add_row("LibreOffice: load and recalculate", f"{statistics.median(load_seconds(built.path) for _ in range(3)):.2f} s", "under 2 s")
+                    table.add_row("LibreOffice: load and recalculate", f"{statistics.median(load_seconds(built.path) for _ in range(3)):.2f} s", "under 4 s")
+                large = build_large(book, Path(folder) / "large.xlsx")
+                table.add_row(f"size with {MODELS} models", f"{large.stat().st_size / 1000:,.0f} kB", "under 1,500 kB")
+                if ENGINES["libreoffice"].available():
+                    table.add_row(f"LibreOffice with {MODELS} models", f"{statistics.median(load_seconds(large) for _ in range(3)):.2f} s", "under 4 s")
             console.print(table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from builder.engines import Session
+from builder.engines import ErrorValue, Session
 from builder.engines.workbook_file import Cell
 from builder.presets import Presets
 from builder.verify import equal
@@ -21,9 +21,10 @@ GRIDS = {
        for label, key in (("LoRA on INT8", "int8"), ("QLoRA", "qlora"), ("QLoRA, k-bit prepared", "kbit"))
        for column, what in ((2, "tokens"), (3, "note"))},
 }
-# Columns that count on in free rows, or are drawn there as in the first row; all others are blank or 0 in them.
-COUNTED = re.compile(r".*(_place|_row|_rank)")
-DRAWN = re.compile(r"plot_.*")
+# Working columns that go on in free rows, and those that charts draw there as in the first row; all others are blank or 0 in them.
+GOES_ON = re.compile(r"\w+_(place|row|rank|short)")
+LONG = re.compile(r"\d[\d,]{11,}")
+DRAWN = re.compile(r"plot_\w+")
 
 
 def name_cells(session: Session) -> Session:
@@ -31,7 +32,8 @@ def name_cells(session: Session) -> Session:
     names = session.file.names
     for column, cells in session.file.columns.items():
         names.update({f"{column}[{number}]": cell for number, cell in enumerate(cells, 1)})
-    rows = {(cell.sheet, text): cell.row for cell, text in session.file.constants.items() if cell.column == 1 and Cell(cell.sheet, cell.row, 2) in session.file.formulas}
+    rows = {(cell.sheet, text): cell.row for cell, text in session.file.constants.items()
+            if cell.column == 1 and Cell(cell.sheet, cell.row, 2) in session.file.formulas}
     names.update({f"shown_{quantity}": Cell(sheet, rows[sheet, label], column) for (sheet, label, column), quantity in GRIDS.items()})
     return session
 
@@ -68,7 +70,8 @@ def differences(found: Mapping[str, Sequence[object]], expected: Mapping[str, ob
     wrong = []
     for name, values in found.items():
         wanted = expected[name] if isinstance(expected[name], list) else [expected[name]]
-        wrong += [(name, number, value, want) for number, (value, want) in enumerate(zip(values, wanted), 1) if not agrees(name, value, want, len(wanted))]
+        wrong += [(name, number, value, want) for number, (value, want) in enumerate(zip(values, wanted), 1)
+                  if not agrees(name, value, want, len(wanted))]
         wrong += [(name, number, value, "a free row") for number, value in enumerate(values[len(wanted):], len(wanted) + 1)
                   if not _is_free(name, value, values[0])]
         wrong += [(name, len(values), "missing", want) for want in wanted[len(values):]]
@@ -79,24 +82,34 @@ def agrees(name: str, value: object, want: object, count: int) -> bool:
     """Whether a cell shows what the reference says; the place of a card that there is not lies beyond the last."""
     if want is None and name.endswith("_place"):
         return value > count
+    if isinstance(value, str) and isinstance(want, str) and not isinstance(value, ErrorValue):
+        return alike(value, want)
     return equal("" if value is None else value, want)
 
 
+def alike(one: str, other: str) -> bool:
+    """Whether two texts are the same; numbers of more than nine digits in them need only agree to nine, as others do."""
+    numbers = [[float(number.replace(",", "")) for number in LONG.findall(text)] for text in (one, other)]
+    return LONG.sub("#", one) == LONG.sub("#", other) and all(equal(*pair) for pair in zip(*numbers))
+
+
 def _is_free(name: str, value: object, first: object) -> bool:
-    if COUNTED.fullmatch(name):
-        return isinstance(value, (int, float))
+    if GOES_ON.fullmatch(name):
+        return not isinstance(value, ErrorValue)
     return equal(value, first) if DRAWN.fullmatch(name) else value in (None, "", 0)
 
 
 # The lines from which the largest batch and sequence are solved
 
 
-LINE_COLUMNS = tuple(f"line_{name}" for name in ("batch_0", "batch_1", "open_0", "open_1", "open_2", "narrow_0", "narrow_1", "narrow_2", "wide_0", "wide_1", "wide_2"))
+LINE_COLUMNS = ("line_batch_0", "line_batch_1", *(f"line_{part}_{power}" for part in ("open", "narrow", "wide") for power in (0, 1, 2)))
 
 
 def line_names(session: Session) -> list[str]:
-    """The quantity of each row of the table of lines, which stands in its second column."""
-    return [session.file.constants[Cell(cell.sheet, cell.row, 2)] for cell in session.file.columns[LINE_COLUMNS[0]]]
+    """The quantity of each row of the table of lines: the text in it that names a cell of the book."""
+    column = session.file.columns[LINE_COLUMNS[0]]
+    named = {cell.row: text for cell, text in session.file.constants.items() if cell.sheet == column[0].sheet and text in session.file.names}
+    return [named[cell.row] for cell in column]
 
 
 def on_lines(lines: Mapping[str, Sequence[float]], names: Sequence[str], kind: str, at: int) -> dict[str, float]:

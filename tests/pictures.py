@@ -45,11 +45,19 @@ SHOTS: list[tuple[Mapping[str, object], list[Picture]]] = [
     ({}, [
         Picture("sizing-answer.png", "Step 1 The base model"),
         Picture("sizing-result.png", "Result Line items at the peak, GB"),
+        Picture("cards.png", "Your job on every card"),
+        Picture("need-by-sequence.png", "Need against sequence length (GB)"),
+        Picture("crossover.png", "Methods against cards", dpi=110),
+        Picture("models-by-method.png", "Need against parameters, by method (GB)"),
+        Picture("scenarios.png", "Jobs side by side"),
         Picture("ledger.png", "Every tensor kind of your job", dpi=110),
-        Picture("workings.png", "Ledger: the loss", until="Ledger: gate, up and down at work"),
+        Picture("workings.png", "Ledger: the loss", dpi=80),
         Picture("validation.png", "Predicted against measured peak allocated (GB)", dpi=110),
     ]),
-    ({"batch_size": 32, "sequence_length": 2048}, [Picture("does-not-fit.png", "Step 1 The base model", until="Step 1 Its shape:")]),
+    ({"batch_size": 32, "sequence_length": 2048}, [
+        Picture("does-not-fit.png", "Step 1 The base model", until="Step 1 Its shape:"),
+        Picture("levers.png", "The cheapest change that makes it fit"),
+    ]),
     ({"base_storage": "INT4", "lora_rank": 0}, [Picture("check-inputs.png", "Step 1 The base model", until="Step 1 Its shape:")]),
 ]
 

@@ -8,7 +8,7 @@ from openpyxl.utils import range_boundaries
 from builder.book import DIST
 from builder.engines.session import ErrorValue
 from builder.presets import load
-from builder.reference import PUBLIC_OUTPUTS, estimate
+from builder.reference import ESTIMATE_OUTPUTS, estimate
 from builder.schema import DIMENSIONS
 from builder.template import load_templates
 from builder.verify import equal
@@ -39,7 +39,7 @@ MODEL = row_of(preset("TinyLlama 1.1B"))
 
 
 class Book:
-    """The shipped book in formualizer, where any cell can be typed over; `tidy` takes everything back."""
+    """The book in formualizer, where any cell can be typed over; `tidy` takes everything back."""
 
     def __init__(self, path):
         import formualizer
@@ -78,8 +78,8 @@ class Book:
 
 
 @pytest.fixture(scope="module")
-def loaded(engine_formualizer):
-    return Book(BOOK)
+def loaded(engine_formualizer, one_column):
+    return Book(one_column)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def answers(book, **typed):
     """Every public output after something was typed into the inputs."""
     for name, value in typed.items():
         book.type(name, value)
-    return {name: book.show(name) for name in PUBLIC_OUTPUTS}
+    return {name: book.show(name) for name in ESTIMATE_OUTPUTS}
 
 
 def refused(found, name):
@@ -129,7 +129,7 @@ def test_an_own_model_of_a_presets_shape_gives_its_figures(book, name, below):
     book.type_row(row_of(preset(name)), MODELS + below)
     assert book.show("model_offered", MODELS + below) == "My model" and book.show("model_problem", MODELS + below) == ""
     found, expected = answers(book, base_model="My model"), estimate(PRESETS, {"base_model": name})
-    assert not [output for output in PUBLIC_OUTPUTS if not equal(found[output], expected[output])]
+    assert not [output for output in ESTIMATE_OUTPUTS if not equal(found[output], expected[output])]
     assert book.show("all_checks_pass") is True
 
 
@@ -211,7 +211,7 @@ def test_an_own_card_of_a_presets_size_gives_its_figures(book):
     book.type_row({"card_name": "My card", "card_memory_mib": like.memory.usable_mib, "card_context_mib": like.context.mib,
                    "card_compute_capability": like.compute_capability}, CARDS + 9)
     found, expected = answers(book, gpu_card="My card"), estimate(PRESETS, {})
-    assert not [output for output in PUBLIC_OUTPUTS if not equal(found[output], expected[output])]
+    assert not [output for output in ESTIMATE_OUTPUTS if not equal(found[output], expected[output])]
 
 
 def test_an_own_card_that_is_an_estimate_is_said_to_be_one(book):

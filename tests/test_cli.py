@@ -18,17 +18,17 @@ from builder import template as templates
 from builder.book import DIST
 from builder.cli import main
 from builder.presets import ROOT, load
-from builder.reference import PUBLIC_OUTPUTS, estimate
+from builder.reference import PUBLIC_OUTPUTS, estimate, outputs
 
 BOOK = DIST / "gpu-finetune-memory-sizing.xlsx"
 
 
-def copy_of_book(tmp_path, change):
-    """A copy of the shipped book, each part as `change(part, content)` gives it; None leaves the part out."""
+def copy_of_book(tmp_path, change, source):
+    """A copy of a book, each part as `change(part, content)` gives it; None leaves the part out."""
     path = tmp_path / "changed.xlsx"
-    with zipfile.ZipFile(BOOK) as source, zipfile.ZipFile(path, "w") as target:
-        for info in source.infolist():
-            content = change(info.filename, source.read(info))
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as target:
+        for info in old.infolist():
+            content = change(info.filename, old.read(info))
             if content is not None:
                 target.writestr(info, content)
     return path
@@ -81,7 +81,7 @@ def test_estimate_prints_every_public_output():
 
 def test_estimate_as_json_is_the_reference():
     result = sizing("estimate", "--json", "--set", "base_model=Llama 3 8B", "--set", "lora_rank=16", "--set", "adapter_top_layers=", "--set", "lora_dropout=0.5")
-    expected = estimate(load(), {"base_model": "Llama 3 8B", "lora_rank": 16, "adapter_top_layers": None, "lora_dropout": 0.5})
+    expected = outputs(load(), {"base_model": "Llama 3 8B", "lora_rank": 16, "adapter_top_layers": None, "lora_dropout": 0.5})
     assert result.exit_code == 0 and json.loads(result.stdout) == expected
 
 
@@ -104,15 +104,15 @@ def test_a_setting_that_is_none(setting, message):
     assert result.exit_code == 64 and message in result.stderr
 
 
-def test_verify_the_shipped_book():
+def test_verify_the_shipped_book(one_column):
     result = sizing("verify", BOOK)
     assert result.exit_code == 0 and "equal the reference" in result.output and "cached values are current" in result.output
-    rows = json.loads(sizing("verify", BOOK, "--json").stdout)
+    rows = json.loads(sizing("verify", one_column, "--json").stdout)
     assert len(rows) > 90 and all(row["agrees"] for row in rows)
 
 
-def test_verify_says_which_cached_value_is_stale(tmp_path):
-    result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"</f><v>6307840</v>", b"</f><v>6307841</v>")))
+def test_verify_says_which_cached_value_is_stale(tmp_path, one_column):
+    result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"</f><v>6307840</v>", b"</f><v>6307841</v>"), one_column))
     assert result.exit_code == 4 and "cached values are stale" in result.output
     assert "Workings!" in result.output and "cached 6307841, recalculated 6307840.0" in result.output
 
@@ -156,7 +156,8 @@ def test_the_public_names_are_these():
                "peak_backward_gb peak_optimizer_gb peak_allocated_gb peak_moment peak_reserved_gb allocator_overhead_gb cuda_context_gb total_gb "
                "headroom_gb utilization fit_verdict").split()
     ledger = {*article, "after_forward_gb", "reserved_low_gb", "reserved_high_gb"}
-    expected = {f"article_{name}" for name in article} | ledger | {"gpu_capacity_gb", "trainable_parameters", "input_message"}
+    largest = {f"max_{what}{tight}" for what in ("batch_size", "sequence_length") for tight in ("", "_tight")}
+    expected = {f"article_{name}" for name in article} | ledger | largest | {"gpu_capacity_gb", "trainable_parameters", "input_message"}
     assert set(PUBLIC_OUTPUTS) == expected and expected <= set(json.loads(sizing("estimate", "--json").stdout))
 
 
@@ -196,8 +197,8 @@ def test_an_engine_that_is_not_installed_exits_with_5_and_says_how_to_install_it
     assert result.exit_code == 5 and f"the engine {engine}" in result.stderr and "install" in result.stderr
 
 
-def test_verify_names_the_quantity_whose_constant_was_changed(tmp_path):
-    result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"<v>4.316</v>", b"<v>4.4</v>")))
+def test_verify_names_the_quantity_whose_constant_was_changed(tmp_path, one_column):
+    result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"<v>4.316</v>", b"<v>4.4</v>"), one_column))
     assert result.exit_code == 4 and re.search(r"^article_workspace_tensors: book 45\.5\d*, reference 45\.4\d*$", result.stderr, re.MULTILINE)
 
 
@@ -224,8 +225,8 @@ def test_output_is_utf_8_whatever_the_terminal_says(encoding):
     ("xl/styles.xml", lambda content: content[:2000]),
     ("xl/workbook.xml", lambda content: re.sub(rb"Sizing!\$C\$\d+<", b"Sizing!#REF!<", content)),
 ], ids=["no list of sheets", "no sheet", "a sheet cut off", "styles cut off", "names that point nowhere"])
-def test_verify_a_damaged_workbook_gives_one_line(tmp_path, part, change):
-    path = copy_of_book(tmp_path, lambda name, content: change(content) if name == part else content)
+def test_verify_a_damaged_workbook_gives_one_line(tmp_path, part, change, one_column):
+    path = copy_of_book(tmp_path, lambda name, content: change(content) if name == part else content, one_column)
     result = sizing("verify", path)
     assert result.exit_code in (4, 64) and result.stderr.startswith(f"error: {path}: ") and result.stderr.count("\n") == 1
 

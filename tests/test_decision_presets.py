@@ -12,7 +12,7 @@ from builder.blocks.records import get
 from builder.decision_schema import COST_LENGTH, NEEDED, SHARED
 from builder.errors import PresetError
 from builder.presets import ROOT, load
-from builder.reference import PUBLIC_OUTPUTS, estimate
+from builder.reference import ESTIMATE_OUTPUTS, estimate
 from builder.schema import TITLE_LENGTH
 
 PRESETS = load()
@@ -100,7 +100,7 @@ def test_examples_say_what_their_names_say():
 def test_all_layers_by_number_are_all_layers():
     for name in ("TinyLlama 1.1B, 8 x 512", "Llama 2 70B QLoRA, 1 x 2,048, checkpointing"):
         by_number, by_blank = (estimate(PRESETS, EXAMPLES[name] | typed) for typed in ({}, {"adapter_top_layers": None}))
-        assert {key: by_number[key] for key in PUBLIC_OUTPUTS} == {key: by_blank[key] for key in PUBLIC_OUTPUTS}
+        assert {key: by_number[key] for key in ESTIMATE_OUTPUTS} == {key: by_blank[key] for key in ESTIMATE_OUTPUTS}
 
 
 def test_the_examples_that_the_article_measured_have_its_figures():

@@ -147,10 +147,10 @@ def test_examples_of_files_that_exist_are_part_of_them():
 
 
 def test_the_recipes_work_one_after_the_other(tmp_path):
-    """Constant, input, line item and sheet, applied to a copy: refused where the README says so, and accepted in the end."""
+    """Lever, constant, input, line item and sheet, applied to a copy: refused where the README says so, and accepted in the end."""
     presets, templates = (shutil.copytree(HOME / name, tmp_path / name) for name in ("presets", "templates"))
     applied = [(name, text) for name, text in RECIPES if not name.startswith(("presets/models", "presets/cards", "presets/families"))]
-    assert len(applied) == 4
+    assert len(applied) == 5
     found = {}
     for name, text in applied:
         with open(tmp_path / name, "a", encoding="utf-8") as file:
@@ -158,7 +158,8 @@ def test_the_recipes_work_one_after_the_other(tmp_path):
         layout = lay_out(load(presets), load_templates("finetune", templates))
         found[name] = findings(layout)
     unread = {name: [re.search(r"nothing reads '(\w+)'", finding)[1] for finding in lines_found] for name, lines_found in found.items()}
-    assert list(unread.values()) == [["adam_file_bytes"], ["adam_file_bytes"], ["checkpoint_file_gb"], []]
+    assert list(unread.values()) == [[], ["adam_file_bytes"], ["adam_file_bytes"], ["checkpoint_file_gb"], []]
+    assert {"lever_adapter_dtype", "pair_adapter_dtype"} <= set(layout.names) and "BF16 adapters" in [lever.name for lever in layout.presets.levers]
     assert {"saved_dtype", "checkpoint_file_gb"} <= set(layout.names) and "Files" in [sheet.name for sheet in layout.sheets]
 
 

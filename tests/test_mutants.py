@@ -43,6 +43,7 @@ EQUIVALENT = {
         r"custom_targets_problem: without \(lora_targets_custom=0\)": "every list of targets but Custom has some",
         r"(full_attention_every|rotary_share): 0 for 1|full_attention_every: model_layers for model_full_attention_every":
             "read only for a row that is blank there, which no preset is; tests/test_book.py types such rows",
+        r"parameters_preset: model_offered_parameters for model_parameters": "they are the same for every model that can be chosen",
         r"first_problem: 1 for 0": "read only where there is a problem, and then MATCH finds it",
         r"kbit_note: \+ for -": "1 where k-bit preparation is on and the base is not quantised, and 0 or 2 elsewhere",
         r"(lora_dropout_rate|parameters): (\w+)_typed for \2_used(, place 2)?": "the other of the two is an error while the input is wrong",
@@ -55,7 +56,10 @@ EQUIVALENT = {
             "they differ while an input is wrong, when neither quantity is shown",
     },
     "presets": {r"Instinct .*: card_compute_capability": "blank and 1 are both not Hopper"},
-    "constants": {"allocator_small_mib 1.01": "no adapter matrix of a job is that close to the limit"},
+    "constants": {
+        "allocator_small_mib 1.01": "no adapter matrix of a job is that close to the limit",
+        "solve_tolerance 1.01e-12": "any number that small makes up for the rounding",
+    },
     "choices": {
         r"lora_targets Custom: \w+ 1": "under Custom the switches count and the list is not read",
         r"powers_of_two .*": "it counts how many of them lie below a number, and no job has one that close",

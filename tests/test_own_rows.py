@@ -6,7 +6,6 @@ from datetime import datetime
 import openpyxl
 import pytest
 
-from builder.book import build
 from builder.engines import ENGINES
 from builder.presets import load
 from builder.verify import verify
@@ -19,12 +18,12 @@ CARD = {"card_name": "My card", "card_memory_mib": 20_000.5, "card_context_mib":
 
 
 @pytest.fixture
-def typed(tmp_path):
+def typed(tmp_path, one_column):
     """Saves the book with a model and a card in the first free rows, both chosen, as a spreadsheet program would."""
 
     def save(model, card):
-        path = build("finetune", tmp_path, all_scenarios=False).path
-        book = openpyxl.load_workbook(path)
+        path = tmp_path / one_column.name
+        book = openpyxl.load_workbook(one_column)
         for row, count in ((model, len(load().models)), (card, len(load().cards))):
             for name, value in row.items():
                 sheet, area = next(book.defined_names[name].destinations)

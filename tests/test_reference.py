@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from builder import presets as preset_files
 from builder.errors import UsageError
-from builder.reference import article_peak, estimate, ledger_total, parameter_count, quantity_names
+from builder.reference import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, article_peak, decisions, estimate, largest, ledger_total, outputs, parameter_count, quantity_names
 from builder.reference.shape import Shape
 from builder.template import load_templates
 
@@ -90,6 +90,36 @@ def test_every_quantity_of_the_interface_is_returned():
     assert set(quantity_names(PRESETS)) == expected
     assert set(job(lora_rank="x")) == expected, "a refused job returns the same names"
     assert set(job(optimizer_choice="SGD")) == expected, "a job that is not covered returns the same names"
+
+
+def test_the_largest_batch_and_sequence_are_public_beside_the_estimate():
+    assert set(PUBLIC_OUTPUTS) - set(ESTIMATE_OUTPUTS) == set(largest.OUTPUTS) and set(ESTIMATE_OUTPUTS) < set(job())
+    found = outputs(PRESETS, {"batch_size": 4})
+    assert found == job(batch_size=4) | {name: found[name] for name in largest.OUTPUTS}
+    assert [found[name] for name in largest.OUTPUTS] == [55, 62, 7155, 8042]
+    assert outputs(PRESETS, {"lora_rank": 0}) == job(lora_rank=0) | dict.fromkeys(largest.OUTPUTS)
+
+
+def test_every_point_is_at_most_the_peak_and_one_is_the_peak():
+    for changes in ({}, {"activation_checkpointing": "On"}, {"base_storage": "NF4"}, {"attention_kernel": "Eager"}, {"loss_kernel": "Fused or chunked"}):
+        found = job(**changes)
+        assert max(value for name, value in found.items() if name.startswith("point_")) == found["traced_peak_bytes"] == found["points_peak_bytes"]
+
+
+def test_the_room_is_what_the_verdict_allows():
+    """A job fits exactly where what it reserves is within the room; cards of whole pages once lost one to rounding."""
+    for card in PRESETS.cards:
+        for mode in ("Default", "Expandable segments"):
+            found = job(gpu_card=card.name, allocator_mode=mode, batch_size=20)
+            assert (found["traced_reserve_bytes"] <= found["room_bytes"]) == (found["fit_verdict"] == FITS)
+            assert (found["traced_peak_bytes"] <= found["tight_room_bytes"]) == (found["tight_total_gb"] <= found["gpu_capacity_gb"])
+    free = job(gpu_card="GeForce RTX 5090", allocator_mode="Expandable segments")
+    assert free["room_bytes"] == 33_063_436_288 == pytest.approx(free["free_bytes"] - free["workspace_bytes"])
+
+
+def test_decisions_need_a_valid_job():
+    with pytest.raises(ValueError, match="lora_rank"):
+        decisions(PRESETS, {"lora_rank": 0})
 
 
 def test_the_reference_is_independent_of_what_it_proves():

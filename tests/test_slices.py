@@ -113,6 +113,7 @@ def test_a_slice_holds_only_what_it_needs(kinds):
     ("A1+$B$2*C3", [(1, 1, 1, 1), (2, 2, 2, 2), (3, 3, 3, 3)], []),
     ("SUM(A1:B9,A1:B9)", [(1, 1, 9, 2)], []),
     ("SUM(B:C,2:3)", [(1, 2, 20, 3), (2, 1, 3, 9)], []),
+    ("SUM(B9:A1,A1:B99)", [(1, 1, 9, 2), (1, 1, 20, 2)], []),
     ("SUM(one:other)", [(2, 1, 7, 4)], ["ONE", "OTHER"]),
     ("SUM(S!A1:S!B2)", [(1, 1, 2, 2)], []),
     ('IF(Double,"A1",TRUE)', [(2, 4, 2, 4)], ["DOUBLE", "ONE"]),
@@ -153,8 +154,10 @@ def test_an_array_formula_is_refused(tmp_path):
 # Cached values
 
 
-CHAIN = [("first", "=1+1", 2), ("second", "=first*2", 4), ("wanting", "=NA()", "#N/A"), ("caught", '=IFERROR(wanting,"")', ""), ("text", '=caught&"x"', "x"),
-         ("sum", "=SUM(Chain!A1:A2)", 6)]
+CHAIN = [  # name, formula, value
+    ("first", "=1+1", 2), ("second", "=first*2", 4), ("wanting", "=NA()", "#N/A"), ("caught", '=IFERROR(wanting,"")', ""),
+    ("text", '=caught&"x"', "x"), ("sum", "=SUM(Chain!A1:A2)", 6),
+]
 WRONG = {"first": 3, "second": "#N/A", "wanting": 4, "caught": 0, "text": "y", "sum": 6.00001}
 
 

@@ -1,7 +1,7 @@
 """Which cells the formulas of a workbook read: every reference and defined name of a formula, as areas of cells."""
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -64,14 +64,15 @@ class Precedents:
         return Reads((), ())  # a name that the book lacks: an error, whatever the cells hold
 
     def _area(self, reference: str, sheet: str) -> Area | None:
-        """The area of a reference, whole rows and columns cut to what the sheet holds; None for anything else."""
+        """The area of a reference, cut to what the sheet holds; None for anything else."""
         prefix, _, cells = reference.rpartition("!")
         title, last_row, last_column = self._sheets.get(_title(prefix or sheet), (None, 0, 0))
         try:
             left, top, right, bottom = range_boundaries(cells)
         except (TypeError, ValueError):
             return None
-        return title and Area(title, top or 1, left or 1, bottom or last_row, right or last_column)
+        rows, columns = sorted((top or 1, bottom or last_row)), sorted((left or 1, right or last_column))
+        return title and Area(title, rows[0], columns[0], min(rows[1], last_row), min(columns[1], last_column))
 
 
 def cells_in(area: Area, filled: Collection[Cell]) -> tuple[Cell, ...]:
@@ -80,7 +81,7 @@ def cells_in(area: Area, filled: Collection[Cell]) -> tuple[Cell, ...]:
     return tuple(cell for row in rows for column in columns if (cell := Cell(area.sheet, row, column)) in filled)
 
 
-def _together(reads: Collection[Reads]) -> Reads:
+def _together(reads: Iterable[Reads]) -> Reads:
     reads = tuple(reads)
     areas, names = ({item: None for each in reads for item in each[part]} for part in (0, 1))
     return Reads(tuple(areas), tuple(names))

@@ -144,6 +144,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
         "takes_place": [card.number for card in cards],
         "takes_shown": [1] * len(cards),
         "takes_room_bytes": [card.place.room_bytes for card in cards],
+        "takes_capacity_gb": [card.place.capacity_gb for card in cards],
     }
     for key, jobs in zip(KEYS, every):
         takes = [next((row for row in order if card.place.fits(jobs[row].reserve)), None) for card in cards]

@@ -20,8 +20,9 @@ class Step:
     """One training step, resolved.
 
     `targets` are the projections with an adapter, a fused one under its own name (`qkv`, `gate_up`). `several`:
-    more than one sequence, because eager attention treats a single one apart. Bytes are per element: `stream` of the residual stream, of norms, embedding and head; `adapter` of adapters and their gradients; `branch` in which
-    adapters compute; `projection` of what q, k, v, gate and up give; `attention` in which attention computes; `logit`.
+    more than one sequence, because eager attention treats a single one apart. Bytes are per element: `stream` of the residual
+    stream, of norms, embedding and head; `adapter` of adapters and their gradients; `branch` in which adapters compute; `projection`
+    of what q, k, v, gate and up give; `attention` in which attention computes; `logit`.
     """
 
     shape: Shape

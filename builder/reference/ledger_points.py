@@ -52,5 +52,6 @@ def recomputed(step: Step, values: dict[str, float]) -> dict[str, float]:
 
 
 def quantities(step: Step, values: dict[str, float]) -> dict[str, float]:
-    """Every point, `point_<name>_bytes`."""
-    return {**forward(step, values), **around(step, values), **backward(values), **recomputed(step, values)}
+    """Every point, `point_<name>_bytes`, and `points_peak_bytes`, the largest."""
+    found = {**forward(step, values), **around(step, values), **backward(values), **recomputed(step, values)}
+    return {**found, "points_peak_bytes": max(found.values())}

@@ -2,7 +2,7 @@
 
 Cards are ordered by what a process can use, then by name whatever its case. What the user says of the capacity of the own card does
 not count here. Where no card holds the job: how many of the one with the largest room it takes at the least, as if what is reserved
-could be split without loss.
+could be split without loss; no number of them is enough where more is in use than any card has.
 
 Source: this project's public interface; the cards' presets.
 """
@@ -18,7 +18,7 @@ from builder.reference import largest
 from builder.reference.job import Job
 from builder.reference.ledger_total import verdict
 from builder.reference.place import Place, place_of
-from builder.reference.shown import NONE, number
+from builder.reference.shown import BLANK, NONE, number
 from builder.reference.sized import Sized
 
 
@@ -69,11 +69,11 @@ def short(cards: Sequence[OnCard], reserve: float) -> dict[str, object]:
         sentence = f"The smallest card that holds the job is {found}."
     elif count:
         sentence = f"No card here holds the job; it takes at least {number(count)} of {most.name}."
-    else:  # more is in use than any card has
+    else:
         sentence = "No card here holds the job."
     return {
-        "most_room_bytes": most.place.room_bytes,
-        "largest_card": most.name,
+        "most_room_bytes": max(0, most.place.room_bytes),
+        "largest_card": most.name if count else BLANK,
         "smallest_place": held and held.number,
         "smallest_card": found,
         "smallest_card_shown": found,
