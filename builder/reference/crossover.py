@@ -160,7 +160,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
 
 def leaves(subject: str, otherwise: str, card: OnCard | None, sized: Sized) -> str:
     """Where a method fits, and what it leaves there."""
-    return f"{subject} {card.name}, which leaves {percent(share(card, sized))} of it" if card else otherwise
+    return f"{subject} takes the {card.name} and leaves {percent(share(card, sized))} of it" if card else otherwise
 
 
 def sentence(lora: Sized, qlora: Sized, cards: Sequence[OnCard]) -> dict[str, object]:
@@ -173,8 +173,8 @@ def sentence(lora: Sized, qlora: Sized, cards: Sequence[OnCard]) -> dict[str, ob
         words = "the smaller card fits it more comfortably" if roomier else "the smaller card fits it, but less comfortably"
     elif both:
         words = "it saves no card" if on_qlora == on_lora else "it needs the larger card"
-    one = leaves("LoRA on BF16 needs a", "LoRA on BF16 fits no single card", on_lora, lora)
-    other = leaves("QLoRA fits a", "QLoRA fits no single card either", on_qlora, qlora)
+    one = leaves("LoRA on BF16", "LoRA on BF16 fits no single card", on_lora, lora)
+    other = leaves("QLoRA", "QLoRA fits no single card either", on_qlora, qlora)
     return {
         "lora_place": on_lora and on_lora.number,
         "qlora_place": on_qlora and on_qlora.number,
