@@ -44,6 +44,7 @@ FAULTS = {
     "an unknown quantity on a sheet": (SIZING, "  - gpu_capacity_gib\n", "  - gpu_capacity_gb_\n", "no quantity 'gpu_capacity_gb_' in the Workings; did you mean 'gpu_capacity_gb'?", None),
     "an unknown moment": (LEDGER, "alive: [forward, loss]}", "alive: [forward, lost]}", "no moment 'lost'; did you mean 'loss'?", None),
     "a saved tensor with moments of its own": (LEDGER, "bytes: down_saved_bytes, saved: true", "bytes: down_saved_bytes, saved: true, alive: [loss]", "leave them out", None),
+    "a range between names of the book": (CHECKS, "ABS(points_peak_bytes - ", "ABS(MAX(point_start_bytes:point_step_bytes) - ", "name the range", "near_ranges"),
     "a comma that splits a cell": (CHECKS, "Rows of the Models sheet that say what is wrong with them.]", "Rows of the Models sheet, which say what is wrong with them.]", "4 cells, not 3", "even_grids"),
 }
 

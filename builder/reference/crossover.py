@@ -42,6 +42,11 @@ def share(card: OnCard, sized: Sized) -> float:
     return card.headroom_gb(sized.reserve) / card.place.capacity_gb
 
 
+def takes_up(card: OnCard | None, sized: Sized) -> float:
+    """What a job reserves on a card, workspaces included and before pages; 0 without one."""
+    return sized.reserve + card.place.workspace if card else 0
+
+
 def methods(presets: Presets, jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
     """The job by method, on the user's card and on the smallest that holds it."""
     held = [smallest(cards, job.reserve) for job in jobs]
@@ -60,6 +65,7 @@ def methods(presets: Presets, jobs: Sequence[Sized], cards: Sequence[OnCard]) ->
         "method_reserve_bytes": [job.reserve for job in jobs],
         "method_place": [card and card.number for card in held],
         "method_held": [int(card is not None) for card in held],
+        "method_taken_bytes": [takes_up(card, job) for card, job in pairs],
     }
 
 
@@ -120,6 +126,8 @@ def of_method(key: str, jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Colum
         f"by_{key}_reserve_bytes": [job.reserve for job in jobs],
         f"by_{key}_place": [card and card.number for card in held],
         f"by_{key}_held": [int(card is not None) for card in held],
+        f"by_{key}_taken_bytes": [takes_up(card, job) for card, job in zip(held, jobs)],
+        f"by_{key}_several": [several(cards, job) for job in jobs],
         f"plot_{key}_gb": totals,
     }
 
@@ -153,6 +161,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
             f"takes_{key}_model": [job.job.model.name if job else NONE for _, job in chosen],
             f"takes_{key}_billions": [job.ledger["base_parameters"] / BILLION if job else BLANK for _, job in chosen],
             f"takes_{key}_headroom_gb": [card.headroom_gb(job.reserve) if job else BLANK for card, job in chosen],
+            f"takes_{key}_taken_bytes": [takes_up(card, job) if job else 0 for card, job in chosen],
             f"takes_{key}_row": [0 if row is None else row + 1 for row in takes],
         }
     return found

@@ -99,6 +99,8 @@ def columns(cards: Sequence[OnCard], sized: Sized) -> dict[str, list[object]]:
         "cards_place": [card.number for card in cards],
         "cards_row": [card.row for card in cards],
         "cards_room_bytes": [card.place.room_bytes for card in cards],
+        "cards_free_bytes": [card.place.free_bytes for card in cards],
+        "cards_workspace_bytes": [card.place.workspace for card in cards],
         "cards_shown": [1] * len(cards),
     }
 
