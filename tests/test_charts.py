@@ -13,7 +13,7 @@ from builder.charts import draw
 from builder.errors import TemplateError
 from builder.grid import Sheet
 from builder.layout import Layout
-from builder.specs import ChartSpec
+from builder.chart_specs import ChartSpec
 from builder.template import load_templates
 from tests.test_craft import contrast
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from builder.chart_specs import ChartSpec, Look, SeriesSpec
 from builder.errors import TemplateError, nearest
 from builder.grid import Area, Axis, Chart, Series, Sheet, column_number
-from builder.specs import ChartSpec, Look, SeriesSpec, Theme
+from builder.specs import Theme
 
 VALUE_AXES = {"stacked_bar": "x", "bar": "x", "column": "y", "scatter": "xy"}
 LINE_KEYS = {"line", "width", "marker", "size", "inside"}
