@@ -45,7 +45,7 @@ SHOTS: list[tuple[Mapping[str, object], list[Picture]]] = [
     ({}, [
         Picture("sizing-answer.png", "Step 1 The base model"),
         Picture("sizing-result.png", "Result Line items at the peak, GB"),
-        Picture("cards.png", "Your job on every card"),
+        Picture("cards.png", "In the order of what a process can really use"),
         Picture("need-by-sequence.png", "Need against sequence length (GB)"),
         Picture("crossover.png", "Methods against cards", dpi=110),
         Picture("models-by-method.png", "Need against parameters, by method (GB)"),
