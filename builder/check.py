@@ -10,13 +10,13 @@ from builder.errors import TemplateError, nearest
 from builder.formula import MAX_LENGTH, MAX_NESTING, SAFE_FUNCTIONS, Call, Formula, FormulaSyntaxError, Number, nesting, walk
 from builder.grid import Cell, range_name
 from builder.specs import Grid
-from builder.units import ANY, UnitMismatch, describe, dimension, suffix_unit
+from builder.units import ANY, FREE, UnitMismatch, describe, dimension, suffix_unit
 
 # FAST 3.03 and 3.06: a formula should be read at a glance, and IF should not nest.
 LONGEST_AS_WRITTEN = 420
 DEEPEST_IF = 2
 # Units of cells that may hold anything.
-UNCHECKED = ("number", "text", "choice")
+UNCHECKED = ("number", "text", "choice", "coefficient")
 # XlsxWriter drops a data validation whose texts exceed Excel's limits, with a warning only.
 PROMPT_TITLE, PROMPT = 32, 255
 
@@ -105,9 +105,8 @@ def safe_functions(book: _Book) -> Iterator[Finding]:
 def near_ranges(book: _Book) -> Iterator[Finding]:
     """A range runs between names of its own row or column; between names of the book Excel does not share it and engines do not read it."""
     for where, formula, cell, (_, row, column) in book.formulas:
-        for text, is_name in formula.tokens:
-            if is_name and ":" in text and not all(cell.scope and cell.scope.find(name, row, column) for name in text.split(":")):
-                yield where, f"the range {text} in '{formula.text}' is between names of the book; name the range"
+        for first, last in cell.far_ranges(row, column):
+            yield where, f"the range {first}:{last} in '{formula.text}' is between names of the book; name the range"
 
 
 @rule
@@ -141,6 +140,8 @@ def units_agree(book: _Book) -> Iterator[Finding]:
 
     def of_name(name: str):
         unit = book.layout.unit_of(name)
+        if unit == "coefficient":
+            return FREE
         return units[unit].dimension if unit in units and unit not in UNCHECKED else ANY
 
     for where, formula, cell, _ in book.formulas:
@@ -154,7 +155,7 @@ def units_agree(book: _Book) -> Iterator[Finding]:
         except UnitMismatch as error:
             yield where, f"{error} in '{formula.text}'"
             continue
-        if found is not ANY and found != units[cell.unit].dimension and cell.unit not in UNCHECKED:
+        if found not in (ANY, FREE) and found != units[cell.unit].dimension and cell.unit not in UNCHECKED:
             yield where, f"'{formula.text}' comes out in {describe(found)}, not in {cell.unit}"
     for name, unit in book.layout.units.items():
         expected = suffix_unit(name)

@@ -75,6 +75,11 @@ class Formula:
         return tuple(dict.fromkeys(part for text, is_name in self.tokens if is_name for part in text.split(":")))
 
     @cached_property
+    def ranges(self) -> tuple[tuple[str, str], ...]:
+        """First and last name of every range `a:b`."""
+        return tuple(tuple(text.split(":")) for text, is_name in self.tokens if is_name and ":" in text)
+
+    @cached_property
     def tree(self) -> Node:
         return _Parser(self.text).parse()
 

@@ -106,6 +106,10 @@ class Cell:
     scope: Scope = None
     where: str = ""  # the template or preset line it comes from, for messages
 
+    def far_ranges(self, row: int, column: int) -> list[tuple[str, str]]:
+        """Ranges of its formula that run between names of the book, not within its own row or column."""
+        return [ends for ends in self.content.ranges if not (self.scope and all(self.scope.find(name, row, column) for name in ends))]
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:

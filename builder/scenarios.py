@@ -84,7 +84,7 @@ def dependencies(rows: Mapping[str, Row]) -> Dependencies:
         if not row.text:
             return ()
         found = set(name for name in row.formula.names if name in rows)
-        for first, last in re.findall(r"\b([a-z0-9_]+):([a-z0-9_]+)\b", row.text):
+        for first, last in row.formula.ranges:
             if first in order and last in order:
                 found.update(names[order[first]:order[last] + 1])
         return tuple(found)

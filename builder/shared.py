@@ -54,8 +54,7 @@ def _may_be_shared(cell: Cell, row: int, column: int) -> bool:
 
     References to other sheets are ruled out there as well; formulas have none, they use names.
     """
-    ranges = (text.split(":") for text, is_name in cell.content.tokens if is_name and ":" in text)
-    return all(cell.scope.find(name, row, column) for ends in ranges for name in ends)
+    return not cell.far_ranges(row, column)
 
 
 def _a1(row: int, column: int) -> str:

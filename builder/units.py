@@ -10,6 +10,8 @@ Dimension = frozenset[tuple[str, int]]
 COUNT: Dimension = frozenset()
 # A value that takes any unit: the literal 0, text shown in place of a number, NA().
 ANY = None
+# A coefficient, whose unit is that of whatever it multiplies over a power of something: what is computed from one goes unchecked.
+FREE: Dimension = frozenset({("free", 0)})
 
 
 class UnitMismatch(ValueError):
@@ -62,11 +64,12 @@ def dimension(node: Node, of_name: Callable[[str], Dimension | None]) -> Dimensi
 
 def _of_operation(operator: str, parts: list[Dimension | None]) -> Dimension | None:
     if operator in ("*", "/"):
-        return ANY if ANY in parts else _product(*parts, 1 if operator == "*" else -1)
+        left, right = (part or COUNT for part in parts)
+        return FREE if FREE in parts else _product(left, right, 1 if operator == "*" else -1)
     if operator == "^":
-        if any(part not in (ANY, COUNT) for part in parts):
+        if any(part not in (ANY, COUNT, FREE) for part in parts):
             raise UnitMismatch("a power of a quantity with a unit")
-        return ANY if ANY in parts else COUNT
+        return FREE if FREE in parts else COUNT
     if operator == "&":
         return ANY
     common = _same(parts, f"'{operator}'")
@@ -92,6 +95,8 @@ def _of_call(function: str, parts: list[Dimension | None]) -> Dimension | None:
 
 
 def _same(parts: list[Dimension | None], where: str) -> Dimension | None:
+    if FREE in parts:
+        return FREE
     found = {part for part in parts if part is not ANY}
     if len(found) > 1:
         raise UnitMismatch(f"{where} mixes {' and '.join(sorted(map(describe, found)))}")

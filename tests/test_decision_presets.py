@@ -4,16 +4,15 @@ from __future__ import annotations
 import re
 import shutil
 from datetime import date
-from pathlib import Path
 
 import pytest
 
 from builder.blocks.records import get
 from builder.decision_schema import COST_LENGTH, NEEDED, SHARED
-from builder.errors import PresetError
 from builder.presets import ROOT, load
 from builder.reference import ESTIMATE_OUTPUTS, estimate
 from builder.schema import TITLE_LENGTH
+from tests.preset_copies import change, line_of, refused, root  # root is a fixture
 
 PRESETS = load()
 INPUTS = {item.name: item for item in PRESETS.inputs}
@@ -113,30 +112,6 @@ def test_the_examples_that_the_article_measured_have_its_figures():
 
 
 # What is refused
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A copy of the shipped presets."""
-    return Path(shutil.copytree(ROOT, tmp_path / "presets"))
-
-
-def refused(root: Path) -> PresetError:
-    with pytest.raises(PresetError) as raised:
-        load(root)
-    return raised.value
-
-
-def change(path: Path, old: str, new: str) -> None:
-    """Replace the one place in a file that has the text."""
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path.name}"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def line_of(path: Path, text: str) -> int:
-    """The number of the first line with the text."""
-    return next(number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if text in line)
 
 
 LEVER, SHARE, TOP = (f"levers/{name}.yaml" for name in ("activation-checkpointing", "half-the-batch", "top-half-of-the-layers"))

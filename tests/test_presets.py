@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.errors import PresetError, nearest
+from builder.errors import nearest
 from builder.presets import ROOT, Presets, load
+from tests.preset_copies import change, line_of, refused, root  # root is a fixture
 
 DATA = Path(__file__).parent / "data"
 PRESETS = load()
@@ -179,30 +180,6 @@ def test_measured_cells_are_numbers_where_their_column_is():
 
 
 # What is refused
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A copy of the shipped presets."""
-    return Path(shutil.copytree(ROOT, tmp_path / "presets"))
-
-
-def refused(root: Path) -> PresetError:
-    with pytest.raises(PresetError) as raised:
-        load(root)
-    return raised.value
-
-
-def change(path: Path, old: str, new: str) -> None:
-    """Replace the one place in a file that has the text."""
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path.name}"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def line_of(path: Path, text: str) -> int:
-    """The number of the first line with the text."""
-    return next(number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if text in line)
 
 
 MODEL, CARD, FAMILY = "models/tinyllama-1.1b.yaml", "cards/h100-sxm-80gb.yaml", "families/llama.yaml"

@@ -30,6 +30,8 @@ FAULTS = {
                        "IF nested 3 deep", "short_formulas"),
     "too long a formula": (TOTAL, USED_FORMULA, USED_FORMULA[:-1] + " + memory_already_used" * 20 + '"', "characters as written, more than 420", "short_formulas"),
     "GB plus bytes": (TOTAL, USED_FORMULA, USED_FORMULA.replace("article_context_gb", "article_held_bytes"), "mixes GB and byte", "units_agree"),
+    "GB plus bytes that a choice counts": (TOTAL, USED_FORMULA, USED_FORMULA.replace("article_context_gb", "article_held_bytes * INDEX(base_storage_is_int8, base_storage_row)"),
+                                           "mixes GB and byte", "units_agree"),
     "bytes in a row of GB": (TOTAL, USED_FORMULA, 'formula: "article_peak_allocated_bytes + article_held_bytes"', "comes out in byte, not in GB", "units_agree"),
     "a name that ends in another unit": (TOTAL, "- name: article_total\n", "- name: article_total_bytes\n", "the name 'article_total_bytes' has the unit GB", "units_agree"),
     "a quantity that depends on itself": (TOTAL, 'formula: "article_peak_allocated_bytes / bytes_per_gb + article_overhead_allowance"', 'formula: "article_total"',

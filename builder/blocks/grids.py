@@ -11,9 +11,7 @@ from builder.template import parse
 
 def place_grid(layout, sheet: Sheet, spec: Grid, row: int) -> int:
     """Headings and rows from a start column on."""
-    if spec.new_page:
-        sheet.page_breaks.append(row)
-    row = place_title(sheet, row, spec.title, spec.text)
+    row = place_title(sheet, row, spec.title, spec.text, spec.new_page)
     start = column_number(spec.column)
     place_headings(sheet, row, start, spec.headings, _number_columns(spec))
     row += bool(spec.headings)

@@ -10,7 +10,7 @@ from builder.grid import Down, Sheet
 from builder.solver_specs import LineGroup, Lines, Steps
 from builder.template import parse
 
-UNIT = "number"  # coefficients of any power
+UNIT = "coefficient"
 LABEL, NAME, NAME_WIDTH = "Line", "Name", 42
 
 
@@ -28,9 +28,7 @@ def formulas(spec: Lines, names: list[str]) -> Iterator[str]:
 
 def place(layout, sheet: Sheet, spec: Lines, row: int) -> int:
     """One row per quantity; `<prefix>_<column>` is a column, `<group>_<column>` the part of it that a group takes."""
-    if spec.new_page:
-        sheet.page_breaks.append(row)
-    row = place_title(sheet, row, spec.title, spec.text)
+    row = place_title(sheet, row, spec.title, spec.text, spec.new_page)
     start = sheet.first_column
     first_column, last_column = start + 1, start + 1 + len(spec.columns)
     sheet.widths.setdefault(last_column, NAME_WIDTH)
@@ -65,9 +63,7 @@ def _spans(spec: Lines) -> Iterator[tuple[str, list[int]]]:
 
 def place_steps(layout, sheet: Sheet, spec: Steps, row: int) -> int:
     """The first row, and every other from the one above it; each column has a name over all its rows."""
-    if spec.new_page:
-        sheet.page_breaks.append(row)
-    row = place_title(sheet, row, spec.title, spec.text)
+    row = place_title(sheet, row, spec.title, spec.text, spec.new_page)
     start = sheet.first_column
     place_headings(sheet, row, start, [column.heading for column in spec.columns], set(range(len(spec.columns))))
     scope = Down({column.name: start + offset for offset, column in enumerate(spec.columns)}, above=True)

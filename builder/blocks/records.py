@@ -19,9 +19,7 @@ from builder.template import parse
 def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
     """Headings, names under them, one row per record and the free rows."""
     records = source_records(layout.presets, spec.source)
-    if spec.new_page:
-        sheet.page_breaks.append(row)
-    row = place_title(sheet, row, spec.title, spec.text)
+    row = place_title(sheet, row, spec.title, spec.text, spec.new_page)
     first, last = row + 2, row + 1 + len(records) + spec.free_rows
     columns = [*spec.columns, *(settings.columns(layout.presets, spec.source, spec.settings) if spec.settings else ())]
     scope = Down({column.name: index for index, column in enumerate(columns) if column.name})

@@ -28,8 +28,10 @@ def place_headings(sheet: Sheet, row: int, column: int, headings: Sequence[str],
         sheet.grow(row, heading, column + offset)
 
 
-def place_title(sheet: Sheet, row: int, title: str, text: str = "") -> int:
-    """The band over a block, and a line of help below it."""
+def place_title(sheet: Sheet, row: int, title: str, text: str = "", new_page: bool = False) -> int:
+    """The band over a block, and a line of help below it; on a new page of the print where asked for."""
+    if new_page:
+        sheet.page_breaks.append(row)
     if title:
         sheet.band(row, title)
         row += 1
