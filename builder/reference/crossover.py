@@ -13,7 +13,7 @@ from typing import Mapping, Sequence
 from builder.presets import Presets
 from builder.reference import break_even
 from builder.reference.article_verdict import DOES_NOT_FIT
-from builder.reference.ledger_total import TIGHT, verdict
+from builder.reference.ledger_total import NO_FIGURE, TIGHT, verdict
 from builder.reference.shape import DIMENSIONS
 from builder.reference.shown import BLANK, NONE, percent
 from builder.reference.sized import Sized, size
@@ -91,44 +91,58 @@ def on_cards(jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
     return found
 
 
-def by_model(presets: Presets, typed: Mapping[str, object], cards: Sequence[OnCard]) -> tuple[Columns, list[list[Sized]]]:
-    """Every model by method, and its jobs by method and model."""
+def by_model(presets: Presets, typed: Mapping[str, object], cards: Sequence[OnCard]) -> tuple[Columns, list[list[Sized | None]]]:
+    """Every model by method, and its jobs by method and model; None and no figure where the activations are not modelled."""
     models = presets.models
     plain = [size(presets, with_model(typed, model)) for model in models]
+    shown = [job.modelled for job in plain]
     ranks = {model.name: rank for rank, model in enumerate(by_size(models), 1)}
-    billions = [job.ledger["base_parameters"] / BILLION for job in plain]
+    first = plain[0].ledger["base_parameters"]
+    billions = [(job.ledger["base_parameters"] if given else first) / BILLION for job, given in zip(plain, shown)]
     found: Columns = {
         "by_name": [model.name for model in models],
-        "by_parameters": [job.ledger["base_parameters"] for job in plain],
+        "by_parameters": [job.ledger["base_parameters"] if given else BLANK for job, given in zip(plain, shown)],
         "by_row": list(range(1, len(models) + 1)),
-        "by_shown": [1] * len(models),
-        "by_rank": [ranks[model.name] for model in models],
+        "by_shown": [int(given) for given in shown],
+        "by_no_figure": [NO_FIGURE] * len(models),
+        # One that is not shown comes after all that may be, free rows included, so its rank depends on the workbook.
+        "by_rank": [ranks[model.name] if given else None for model, given in zip(models, shown)],
         "plot_billions": billions,
         "card_line_from": min(billions),
         "card_line_to": max(billions),
     }
     every = []
     for key, method in zip(KEYS, presets.methods):
-        jobs = [size(presets, {**with_model(typed, model), **method.sets}) for model in models]
+        jobs = [size(presets, {**with_model(typed, model), **method.sets}) if given else None for model, given in zip(models, shown)]
         every.append(jobs)
         found |= of_method(key, jobs, cards)
     return found, every
 
 
-def of_method(key: str, jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
+def of_method(key: str, jobs: Sequence[Sized | None], cards: Sequence[OnCard]) -> Columns:
     """Every model by one method: on the user's card, and on the smallest that holds it."""
-    held = [smallest(cards, job.reserve) for job in jobs]
-    totals = [job.ledger["total_gb"] for job in jobs]
+    rows = [on_smallest(job, cards) for job in jobs]
+    totals = [job.ledger["total_gb"] if job else NO_FIGURE for job in jobs]
     return {
         f"by_{key}_gb": totals,
-        f"by_{key}_headroom_gb": [card.headroom_gb(job.reserve) if card else BLANK for card, job in zip(held, jobs)],
-        f"by_{key}_card": [card.name if card else several(cards, job) for card, job in zip(held, jobs)],
-        f"by_{key}_reserve_bytes": [job.reserve for job in jobs],
-        f"by_{key}_place": [card and card.number for card in held],
-        f"by_{key}_held": [int(card is not None) for card in held],
-        f"by_{key}_taken_bytes": [takes_up(card, job) for card, job in zip(held, jobs)],
-        f"by_{key}_several": [several(cards, job) for job in jobs],
-        f"plot_{key}_gb": totals,
+        **{f"by_{key}_{name}": [row[name] for row in rows] for name in rows[0]},
+        f"plot_{key}_gb": [total if job else totals[0] for total, job in zip(totals, jobs)],
+    }
+
+
+def on_smallest(job: Sized | None, cards: Sequence[OnCard]) -> dict[str, object]:
+    """A job on the smallest card that holds it; blanks and zeros where it has no figures."""
+    if job is None:
+        return {"headroom_gb": BLANK, "card": BLANK, "reserve_bytes": 0, "place": 0, "held": 0, "taken_bytes": 0, "several": BLANK}
+    card = smallest(cards, job.reserve)
+    return {
+        "headroom_gb": card.headroom_gb(job.reserve) if card else BLANK,
+        "card": card.name if card else several(cards, job),
+        "reserve_bytes": job.reserve,
+        "place": card and card.number,
+        "held": int(card is not None),
+        "taken_bytes": takes_up(card, job),
+        "several": several(cards, job),
     }
 
 
@@ -143,7 +157,7 @@ def by_size(models: Sequence[object]) -> list[object]:
     return sorted(models, key=lambda model: (-model.parameters.value, model.name.casefold()))
 
 
-def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[OnCard]) -> Columns:
+def taken(presets: Presets, every: Sequence[Sequence[Sized | None]], cards: Sequence[OnCard]) -> Columns:
     """The largest model that each card takes by method."""
     rows = {model.name: row for row, model in enumerate(presets.models)}
     order = [rows[model.name] for model in by_size(presets.models)]
@@ -155,7 +169,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
         "takes_capacity_gb": [card.place.capacity_gb for card in cards],
     }
     for key, jobs in zip(KEYS, every):
-        takes = [next((row for row in order if card.place.fits(jobs[row].reserve)), None) for card in cards]
+        takes = [next((row for row in order if jobs[row] and card.place.fits(jobs[row].reserve)), None) for card in cards]
         chosen = [(card, None if row is None else jobs[row]) for card, row in zip(cards, takes)]
         found |= {
             f"takes_{key}_model": [job.job.model.name if job else NONE for _, job in chosen],

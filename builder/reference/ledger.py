@@ -27,7 +27,7 @@ from builder.reference.place import place_of
 
 def targets(values: dict[str, float]) -> frozenset[str]:
     """Projections with an adapter of their own; a fused one in place of its parts."""
-    return frozenset(name for name in (*PROJECTIONS, *FUSED) if values[f"{name}_adapter_width"] > 0)
+    return frozenset(name for name in (*PROJECTIONS, *FUSED, "router") if values[f"{name}_adapter_width"] > 0)
 
 
 def step_of(job: Job, values: dict[str, float]) -> Step:

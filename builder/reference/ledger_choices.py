@@ -26,6 +26,7 @@ class Step:
     """
 
     shape: Shape
+    experts: int | None
     family: object
     targets: frozenset[str]
     storage: str
@@ -150,6 +151,7 @@ def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
     asked = {"By loop": plain_loop, "Yes": True, "No": False}
     return Step(
         shape=job.shape,
+        experts=job.model.shape.experts,
         family=job.family,
         targets=targets,
         storage=job.base_storage,
@@ -178,6 +180,7 @@ def quantities(step: Step) -> dict[str, float]:
     """The switches and element sizes that the workbook names."""
     layers = step.shape.layers
     return {
+        "activations_modelled": int(step.family.activations_modelled),
         "autocast_on": int(step.autocast),
         "base_is_int8": int(step.int8),
         "base_is_nf4": int(step.nf4),
