@@ -12,6 +12,7 @@ from typing import Mapping, Sequence
 
 from builder.presets import Presets
 from builder.reference import break_even
+from builder.reference.adapters import PROJECTIONS, adapted, targeted
 from builder.reference.article_verdict import DOES_NOT_FIT
 from builder.reference.ledger_total import NO_FIGURE, TIGHT, verdict
 from builder.reference.shape import DIMENSIONS
@@ -21,6 +22,8 @@ from builder.reference.smallest_card import OnCard, at_least, drawn, roomiest, s
 
 KEYS = ("lora", "int8", "qlora", "kbit")
 """Of the methods, in the order of the presets, in the names of columns."""
+TARGET_INPUTS = ("lora_targets", *(f"target_{projection}" for projection in PROJECTIONS))
+NO_TARGET = "no such target"
 BILLION = 10**9
 
 Columns = dict[str, list[object]]
@@ -92,19 +95,19 @@ def on_cards(jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
 
 
 def by_model(presets: Presets, typed: Mapping[str, object], cards: Sequence[OnCard]) -> tuple[Columns, list[list[Sized | None]]]:
-    """Every model by method, and its jobs by method and model; None and no figure where the activations are not modelled."""
+    """Every model by method, and its jobs by method and model; None and no figure where there is no total."""
     models = presets.models
-    plain = [size(presets, with_model(typed, model)) for model in models]
-    shown = [job.modelled for job in plain]
+    families = [presets.families[model.family] for model in models]
+    shown = [family.activations_modelled and has_target(presets, typed, family) for family in families]
+    parameters = [size(presets, with_model(typed, model)).ledger["base_parameters"] if given else None for model, given in zip(models, shown)]
     ranks = {model.name: rank for rank, model in enumerate(by_size(models), 1)}
-    first = plain[0].ledger["base_parameters"]
-    billions = [(job.ledger["base_parameters"] if given else first) / BILLION for job, given in zip(plain, shown)]
+    billions = [(parameters[0] if count is None else count) / BILLION for count in parameters]
     found: Columns = {
         "by_name": [model.name for model in models],
-        "by_parameters": [job.ledger["base_parameters"] if given else BLANK for job, given in zip(plain, shown)],
+        "by_parameters": [BLANK if count is None else count for count in parameters],
         "by_row": list(range(1, len(models) + 1)),
         "by_shown": [int(given) for given in shown],
-        "by_no_figure": [NO_FIGURE] * len(models),
+        "by_no_figure": [NO_TARGET if family.activations_modelled else NO_FIGURE for family in families],
         # One that is not shown comes after all that may be, free rows included, so its rank depends on the workbook.
         "by_rank": [ranks[model.name] if given else None for model, given in zip(models, shown)],
         "plot_billions": billions,
@@ -115,14 +118,21 @@ def by_model(presets: Presets, typed: Mapping[str, object], cards: Sequence[OnCa
     for key, method in zip(KEYS, presets.methods):
         jobs = [size(presets, {**with_model(typed, model), **method.sets}) if given else None for model, given in zip(models, shown)]
         every.append(jobs)
-        found |= of_method(key, jobs, cards)
+        found |= of_method(key, jobs, cards, found["by_no_figure"])
     return found, every
 
 
-def of_method(key: str, jobs: Sequence[Sized | None], cards: Sequence[OnCard]) -> Columns:
+def has_target(presets: Presets, typed: Mapping[str, object], family: object) -> bool:
+    """Whether a model of the family has one of the projections that are to be adapted."""
+    choices = {name: typed.get(name, next(spec.default for spec in presets.inputs if spec.name == name)) for name in TARGET_INPUTS}
+    switched_on = {projection: choices[f"target_{projection}"] == "Yes" for projection in PROJECTIONS}
+    return bool(adapted(targeted(choices["lora_targets"], switched_on), family))
+
+
+def of_method(key: str, jobs: Sequence[Sized | None], cards: Sequence[OnCard], otherwise: Sequence[str]) -> Columns:
     """Every model by one method: on the user's card, and on the smallest that holds it."""
     rows = [on_smallest(job, cards) for job in jobs]
-    totals = [job.ledger["total_gb"] if job else NO_FIGURE for job in jobs]
+    totals = [job.ledger["total_gb"] if job else text for job, text in zip(jobs, otherwise)]
     return {
         f"by_{key}_gb": totals,
         **{f"by_{key}_{name}": [row[name] for row in rows] for name in rows[0]},
