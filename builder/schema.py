@@ -78,6 +78,7 @@ class Family(Spec):
     article_covers: bool  # the article's formulas know this kind of layer
     norms_per_layer: Annotated[int, Field(ge=0)]  # norms over hidden_size
     final_norms: Annotated[int, Field(ge=0)]
+    norms_first: bool  # attention and MLP begin with a norm; false: they end with one and begin with none
     layer_norm: bool  # LayerNorm with a bias, in place of RMSNorm without
     gated_mlp: bool  # gate, up and down; false: up and down
     parallel_mlp: bool  # attention and MLP read the same input side by side
@@ -96,7 +97,8 @@ class Family(Spec):
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
     attention_softcap: bool  # attention scores go through a tanh
     logit_softcap: bool  # logits go through a tanh
-    scales_embedding: bool  # the embedding's output is multiplied by sqrt(hidden_size)
+    scales_embedding: bool  # the output of the embedding module is multiplied outside of it
+    scales_residual: bool  # what attention and MLP give is multiplied before it is added
     eager_only: bool  # transformers has no SDPA path for it
     rotary_tables: Annotated[int, Field(ge=0)]  # pairs of cos and sin made in each forward
     transformers_config: dict[str, bool | int | float | str]  # further keys of config.json that a model built from the shape needs

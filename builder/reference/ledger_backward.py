@@ -134,7 +134,7 @@ def shared_product(step: Step, saved: Saved) -> int:
 
 def own_gradient(step: Step) -> int:
     """The gradient of down's output, where it is not the residual stream's."""
-    return step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
+    return step.hidden(step.projection) if step.norm_pairs or step.family.scales_residual or step.projection != step.stream else 0
 
 
 def early_gradient(step: Step, saved: Saved) -> int:
