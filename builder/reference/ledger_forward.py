@@ -55,11 +55,11 @@ def middle(step: Step) -> int:
     return step.hidden(step.stream) if step.norms_first and step.stream == BF16 else 0
 
 
-def beside(step: Step, attention_input: int) -> int:
-    """What a layer at work that saves has beside its own points; a lone one's FP32 input, too. Its own input may be
-    saved already, as `attention_input`.
+def beside(step: Step, attention_input: int, shared_input: int) -> int:
+    """What a layer at work that saves has beside its own points: its input, unless that is saved already, as `attention_input` or,
+    except in a lone layer, as the `shared_input` of its first norm.
     """
-    lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
+    lone = shared_input if step.layers_adapted == 1 else 0
     own_input = step.hidden(step.stream) - (0 if step.norms_first else attention_input)
     return own_input + middle(step) + lone
 
@@ -125,7 +125,7 @@ def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str
     saving, not_saving = recorded(step, saved), passing(step, saved)
     most, layers = max(saving.values()), standing["saved_layers_bytes"]
     if not step.checkpointing:  # the layer at work is the top one
-        layers += beside(step, saved.attention_input) - saved.layer - step.sliding_layers(1) * saved.window_extra
+        layers += beside(step, saved.attention_input, saved.shared_input) - saved.layer - step.sliding_layers(1) * saved.window_extra
     over = standing["forward_standing_bytes"] + standing["masks_bytes"] + layers
     return {
         **saving,

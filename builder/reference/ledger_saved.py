@@ -23,11 +23,13 @@ ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
 @dataclass(frozen=True)
 class Saved:
-    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer; `final_norm` is the same of the final norm, which no layer has.
+    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer; `final_norm` is the same of the final norm, which no layer has;
+    `shared_input` the input of the layer, where its first norm saves it as it is.
     `values_width` is that of the storage that keeps the values, elements."""
 
     final_norm: int
     norm: int
+    shared_input: int
     attention_input: int
     attention_adapters: int
     attention_weight_casts: int
@@ -123,6 +125,7 @@ def saved_by_layer(step: Step) -> Saved:
     return Saved(
         final_norm=norm,
         norm=norm if step.norms_first else 0,
+        shared_input=step.hidden(FP32) if step.norms_first and step.stream == FP32 else 0,
         attention_input=own_input * step.hidden(step.stream) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
         attention_adapters=sum(adapter_saved(step, name, made["stream"]) for name in here if name in ATTENTION_INPUTS),
         attention_weight_casts=sum(weight_cast(step, name) for name in here if name in ATTENTION_INPUTS),

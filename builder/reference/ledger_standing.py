@@ -8,8 +8,8 @@ Source: bitsandbytes 0.50.2 MatMul8bitLt; transformers 5.24.0; traces (tests/tra
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import MASK, Step
-from builder.reference.ledger_saved import Saved
+from builder.reference.ledger_choices import BF16, MASK, Step
+from builder.reference.ledger_saved import ATTENTION_INPUTS, Saved
 
 TOKEN_ID = 8
 """Bytes of an int64; a step holds the ids and the labels."""
@@ -57,6 +57,14 @@ def output(step: Step, saved: Saved) -> int:
     return logits + step.shape.layers * saved.cache + int8_inputs(step, saved) + leaf
 
 
+def embedding_cast(step: Step) -> int:
+    """The BF16 cast of the embedding output, which under checkpointing is a leaf that needs a gradient, in autocast's cache: where no
+    norm comes before the first cast.
+    """
+    casts = step.plain or bool(step.targets & set(ATTENTION_INPUTS))
+    return step.hidden(BF16) if step.checkpointing and not step.norms_first and step.stream_casts and casts else 0
+
+
 def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved: int) -> dict[str, float]:
     """The standing sums."""
     ids = 2 * TOKEN_ID * step.tokens
@@ -77,5 +85,6 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
         "masks_kept_bytes": masks(step) if step.checkpointing else 0,
         "output_bytes": kept_output,
         "previous_output_bytes": previous,
-        "forward_standing_bytes": held + casts + once + previous,
+        "embedding_cast_bytes": embedding_cast(step),
+        "forward_standing_bytes": held + casts + once + embedding_cast(step) + previous,
     }
