@@ -93,6 +93,7 @@ class Family(Spec):
     attention_sinks: bool  # one more number per head that takes a share of each softmax
     learned_positions: bool  # a table of positions beside the embedding
     fp32_norm_gain: bool  # the norms multiply by 1 + weight in FP32, before they go back to the type of their input
+    dropout: bool  # config.json drops out a share of attention, of the output of attention and MLP, and of the embedding
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
     attention_softcap: bool  # attention scores go through a tanh
     logit_softcap: bool  # logits go through a tanh

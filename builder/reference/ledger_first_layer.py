@@ -9,7 +9,7 @@ Source: PyTorch autograd; transformers gradient_checkpointing_enable; traces (te
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import FP32, Step
+from builder.reference.ledger_choices import FP32, MASK, Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved, weight_cast
@@ -54,8 +54,8 @@ def scores(step: Step) -> int:
         return 0
     bytes_ = 0
     if not step.targets & {"q", "k", "qkv"}:
-        bytes_ += (0 if step.all_fp32 else FP32) + step.family.attention_softcap * step.attention
-    if not step.targets & {"v", "qkv"} and not step.all_fp32:
+        bytes_ += FP32 * step.dropped_apart + step.family.attention_softcap * step.attention + MASK * step.drops
+    if not step.targets & {"v", "qkv"} and step.dropped_apart:
         bytes_ += step.attention
     return step.scores * bytes_
 
@@ -93,7 +93,7 @@ def mlp(step: Step, saved: Saved) -> int:
     if step.targets & {*ATTENTION_INPUTS, "o"}:
         return 0
     casts = sum(weight_cast(step, name) for name in matrices(step) if name in MLP_INPUTS)
-    bytes_ = saved.post_norm + saved.norm + casts + masks(step, MLP_INPUTS)
+    bytes_ = saved.post_norm + saved.residual_mask + saved.norm + casts + masks(step, MLP_INPUTS)
     if step.int8 and not (kinds(step)["stream"].direct and step.targets & set(MLP_INPUTS)):
         bytes_ += saved.mlp_input
     return bytes_

@@ -9,7 +9,7 @@ Source: traces (tests/tracer) of transformers' decoder layers.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import BF16, FP32, MASK, Step
 from builder.reference.ledger_projections import forward, projections, stopped
 from builder.reference.ledger_saved import Saved
 
@@ -30,7 +30,9 @@ def softmax_inputs(step: Step) -> int:
 
 def softmax_element(step: Step) -> int:
     """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax."""
-    return 2 * FP32 + (BF16 if step.stream == BF16 else 0)
+    scores = 2 * FP32 + (BF16 if step.stored == BF16 else 0)
+    dropped = FP32 + step.attention * step.autocast + step.stream + MASK if step.drops else 0
+    return max(scores, dropped)
 
 
 def post_norm_work(step: Step) -> int:
@@ -52,26 +54,25 @@ def sliding_here(step: Step, saved: Saved) -> int:
 
 def middle(step: Step) -> int:
     """Hidden states between attention and MLP, where no norm saves them."""
-    return step.hidden(step.stream) if step.stream == BF16 else 0
+    return 0 if step.norm_shares else step.hidden(step.stream)
 
 
 def beside(step: Step) -> int:
     """What a layer at work that saves has beside its own points; a lone one's FP32 input, too."""
-    lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
-    return step.hidden(step.stream) + middle(step) + lone
+    lone = step.hidden(step.stream) if step.layers_adapted == 1 and step.norm_shares else 0
+    return step.hidden(step.stored) + middle(step) + lone
 
 
 def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
-    boundary, roles = step.hidden(step.stream), projections(step)
-    entry = saved.attention_first + (0 if saved.attention_input else boundary)
+    normed, roles = step.hidden(step.normed), projections(step)
+    entry = saved.attention_first + (0 if saved.attention_input else normed)
     side = saved.attention_side + sliding_here(step, saved) + middle(step)
-    mlp = side + (0 if saved.mlp_input else boundary)
-    early = step.checkpointing and not step.norm_pairs
-    product = mlp + saved.gate + saved.up + (3 + (not step.stops_at_product)) * saved.product
-    gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
+    mlp = side + (0 if saved.mlp_input else normed)
+    product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
+    gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
     element = softmax_element(step) + step.family.attention_softcap * step.attention
-    before_up, up = mlp + saved.gate + 2 * saved.product, forward(step, roles["up"], True)
+    before_up, up = mlp + saved.gate + 2 * step.family.gated_mlp * saved.product, forward(step, roles["up"], True)
     fused = step.family.fused_gate_up
     stops = step.hidden(FP32) if step.checkpointing else 0
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
@@ -94,14 +95,14 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     layer count as saved, down's only from down on, those after attention only from there.
     """
     boundary, roles = step.hidden(step.stream), projections(step)
-    fused = step.family.fused_gate_up
-    not_yet, hidden = (saved.product, 0) if step.int8 else (0, boundary)
-    later = saved.product + boundary + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
+    fused, gated = step.family.fused_gate_up, step.family.gated_mlp
+    not_yet, hidden = (saved.product, 0) if step.int8 else (0, step.hidden(step.normed))
+    later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
     weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
     mlp = boundary + hidden + weights
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
-    before_up, before_down = mlp + saved.product - not_yet, mlp + (1 + 2 * fused) * saved.product
+    before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused) * saved.product
     return {
         "passing_rotation_bytes": hidden + rotation(step) - later,
         "passing_softmax_bytes": softmax if step.eager else 0,
@@ -109,7 +110,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
         "passing_gate_rest_bytes": mlp + gate[1] - not_yet,
         "passing_up_weight_bytes": 0 if fused else before_up + up[0],
         "passing_up_rest_bytes": 0 if fused else before_up + up[1],
-        "passing_product_bytes": mlp + (3 + fused) * saved.product - not_yet,
+        "passing_product_bytes": mlp + (2 + gated + fused) * saved.product - not_yet,
         "passing_down_weight_bytes": before_down + down[0],
         "passing_down_rest_bytes": before_down + down[1],
         "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,

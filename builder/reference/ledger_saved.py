@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import BF16, FP32, MASK, Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import Copies, kinds
 
@@ -23,7 +23,8 @@ ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
 @dataclass(frozen=True)
 class Saved:
-    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer.
+    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` and
+    `residual_mask` count once here, twice in a layer.
     `values_width` is that of the storage that keeps the values, elements."""
 
     norm: int
@@ -40,9 +41,11 @@ class Saved:
     o_adapters: int
     o_weight_cast: int
     post_norm: int
+    residual_mask: int
     mlp_input: int
     gate: int
     up: int
+    mlp_tensors: int
     product: int
     product_saved: int
     down: int
@@ -64,15 +67,11 @@ class Saved:
     @property
     def attention_side(self) -> int:
         """Up to the input of the MLP."""
-        return self.attention_first + self.attention_core + self.o + self.post_norm + self.norm + self.mlp_input
-
-    @property
-    def mlp_tensors(self) -> int:
-        return 3 * self.product
+        return self.attention_first + self.attention_core + self.o + self.post_norm + self.residual_mask + self.norm + self.mlp_input
 
     @property
     def mlp_side(self) -> int:
-        return self.gate + self.up + self.mlp_tensors + self.product_saved + self.down + self.post_norm
+        return self.gate + self.up + self.mlp_tensors + self.product_saved + self.down + self.post_norm + self.residual_mask
 
     @property
     def layer(self) -> int:
@@ -82,7 +81,7 @@ class Saved:
 def weight_cast(step: Step, projection: str) -> int:
     """The BF16 cast of an FP32 weight that autograd keeps, 0 where there is none."""
     inputs, outputs = matrices(step)[projection]
-    return BF16 * inputs * outputs if step.plain and step.stream_casts else 0
+    return BF16 * inputs * outputs if step.plain and step.stored_casts else 0
 
 
 def adapter_saved(step: Step, projection: str, made: Copies) -> int:
@@ -104,7 +103,7 @@ def saved_by_layer(step: Step) -> Saved:
     q, kv, ff = shape.q_width, shape.kv_width, shape.feed_forward
     made = kinds(step)
     here = matrices(step)
-    norm = step.hidden(FP32) + FP32 * tokens
+    norm = step.hidden(step.norm_input) + step.norm_statistics * tokens
     product = tokens * ff * step.projection
     copied = step.cache or step.values_cast or (step.eager and step.several)
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
@@ -120,14 +119,14 @@ def saved_by_layer(step: Step) -> Saved:
         window += tokens * step.attention * (2 * q - keys_values) + cache - copies
     return Saved(
         norm=norm,
-        attention_input=step.hidden(step.stream) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
+        attention_input=step.hidden(step.normed) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
         attention_adapters=sum(adapter_saved(step, name, made["stream"]) for name in here if name in ATTENTION_INPUTS),
         attention_weight_casts=sum(weight_cast(step, name) for name in here if name in ATTENTION_INPUTS),
         qk_norms=step.qk_norm * tokens * FP32 * (q + kv + shape.heads + shape.kv_heads),
         attention_tensors=tokens * step.attention * (q + keys_values + (0 if step.eager else q)),
         log_sum_exp=0 if step.eager else tokens * shape.heads * FP32,
         scores=step.eager * step.scores * (
-            FP32 + step.attention * (not step.all_fp32) + step.attention * step.family.attention_softcap
+            FP32 + step.attention * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
         ),
         cache=cache,
         cache_copies=copies,
@@ -137,9 +136,11 @@ def saved_by_layer(step: Step) -> Saved:
         o_adapters=adapter_saved(step, "o", made["context"]),
         o_weight_cast=weight_cast(step, "o"),
         post_norm=norm if step.norm_pairs else 0,
-        mlp_input=step.hidden(step.stream) * shares_input(step, MLP_INPUTS, made["stream"]),
+        residual_mask=step.residual_mask,
+        mlp_input=step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
         gate=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name in ("gate", "gate_up")),
         up=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name == "up"),
+        mlp_tensors=(3 if step.family.gated_mlp else 1) * product,
         product=product,
         product_saved=product * shares_input(step, ("down",), made["product"]),
         down=adapter_saved(step, "down", made["product"]) + weight_cast(step, "down"),

@@ -19,7 +19,7 @@ def int8_inputs_layer(step: Step, saved: Saved) -> int:
     """Inputs that the INT8 layers of one layer keep: two norms' outputs, attention's output, the MLP product."""
     if not step.int8:
         return 0
-    return 2 * step.hidden(step.stream) + step.tokens * step.shape.q_width * step.attention + saved.product
+    return 2 * step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention + saved.product
 
 
 def int8_inputs(step: Step, saved: Saved) -> int:
@@ -29,14 +29,14 @@ def int8_inputs(step: Step, saved: Saved) -> int:
     one = int8_inputs_layer(step, saved)
     if step.checkpointing:
         return step.shape.layers * one
-    return step.layers_adapted * one - step.hidden(step.stream)
+    return step.layers_adapted * one - step.hidden(step.normed)
 
 
 def saved_layers(step: Step, saved: Saved, first_unsaved: int) -> int:
     """Boundaries of all layers under checkpointing; else what layers with adapters save, and the KV cache of those below."""
     layers, adapted = step.shape.layers, step.layers_adapted
     if step.checkpointing:
-        return layers * (step.hidden(step.stream) + int8_inputs_layer(step, saved))
+        return step.boundaries + layers * int8_inputs_layer(step, saved)
     kept = adapted * saved.layer - first_unsaved + step.sliding_layers(adapted) * saved.window_extra
     return kept + (layers - adapted) * saved.cache
 
@@ -44,14 +44,19 @@ def saved_layers(step: Step, saved: Saved, first_unsaved: int) -> int:
 def masks(step: Step) -> int:
     """Masks of the forward pass: one bool mask for sliding layers under SDPA; one per kind of layer for eager attention."""
     if step.eager:
-        return (2 if step.full_every > 1 else 1) * step.tokens * step.sequence * step.stream
+        return (2 if step.full_every > 1 else 1) * step.tokens * step.sequence * step.stored
     return MASK * step.sequence**2 if step.window_masked else 0
+
+
+def embedding_kept(step: Step) -> int:
+    """The embedding output, which under checkpointing needs a gradient, and the mask of its dropout; without one it is a boundary."""
+    return step.hidden(step.stored) + step.residual_mask if step.checkpointing and step.drops else 0
 
 
 def output(step: Step, saved: Saved) -> int:
     """What the output of a step keeps alive: logits, KV cache, INT8 inputs, the checkpointing leaf and its gradient."""
     logits = 0 if step.fused_loss else step.tokens * step.shape.vocabulary * step.logit
-    leaf = 2 * step.hidden(step.stream) if step.checkpointing else 0
+    leaf = 2 * step.hidden(step.stored) if step.checkpointing else 0
     return logits + step.shape.layers * saved.cache + int8_inputs(step, saved) + leaf
 
 
@@ -59,7 +64,7 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
     """The standing sums."""
     ids = 2 * TOKEN_ID * step.tokens
     turned = step.shape.head_dim * step.rotary_share
-    once = ids + 2 * step.family.rotary_tables * step.sequence * turned * step.stream
+    once = ids + 2 * step.family.rotary_tables * step.sequence * turned * step.stored + embedding_kept(step)
     kept_output = output(step, saved)
     previous = kept_output if step.output_kept else 0
     return {
@@ -68,6 +73,7 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
         "kv_cache_bytes": step.shape.layers * saved.cache,
         "saved_layers_bytes": saved_layers(step, saved, first_unsaved),
         "token_ids_bytes": ids,
+        "embedding_kept_bytes": embedding_kept(step),
         "once_bytes": once,
         "masks_bytes": masks(step),
         "masks_kept_bytes": masks(step) if step.checkpointing else 0,
