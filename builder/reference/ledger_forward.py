@@ -29,10 +29,20 @@ def softmax_inputs(step: Step) -> int:
 
 
 def softmax_element(step: Step) -> int:
-    """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax."""
+    """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax; or that, dropped out, and the mask."""
     scores = 2 * FP32 + (BF16 if step.stored == BF16 else 0)
-    dropped = FP32 + step.attention * step.autocast + step.stream + MASK if step.drops else 0
-    return max(scores, dropped)
+    return max(scores, step.drops * (FP32 + step.stream + MASK))
+
+
+def recorded_element(step: Step) -> int:
+    """The same of a layer that saves, which has the cast of the dropped-out softmax as well; and the soft-cap."""
+    dropped = step.drops * (FP32 + step.stream + MASK + BF16 * step.autocast)
+    return max(softmax_element(step), dropped) + step.family.attention_softcap * step.attention
+
+
+def weights_held(step: Step) -> int:
+    """Eager: dropped-out attention weights that a layer holds to its end beside their cast, which is what it saves."""
+    return step.scores * step.stream if step.eager and step.drops and step.stream != step.attention else 0
 
 
 def post_norm_work(step: Step) -> int:
@@ -67,18 +77,17 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
     normed, roles = step.hidden(step.normed), projections(step)
     entry = saved.attention_first + (0 if saved.attention_input else normed)
-    side = saved.attention_side + sliding_here(step, saved) + middle(step)
+    side = saved.attention_side + sliding_here(step, saved) + middle(step) + weights_held(step)
     mlp = side + (0 if saved.mlp_input else normed)
     product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
     gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
-    element = softmax_element(step) + step.family.attention_softcap * step.attention
     before_up, up = mlp + saved.gate + 2 * step.family.gated_mlp * saved.product, forward(step, roles["up"], True)
     fused = step.family.fused_gate_up
     stops = step.hidden(FP32) if step.checkpointing else 0
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
     return {
         "recorded_rotation_bytes": entry + rotation(step),
-        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * element if step.eager else 0,
+        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * recorded_element(step) if step.eager else 0,
         "recorded_gate_weight_bytes": mlp + gate[0],
         "recorded_gate_rest_bytes": mlp + gate[1],
         "recorded_up_weight_bytes": 0 if fused else before_up + up[0],
@@ -102,7 +111,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
     mlp = boundary + hidden + weights
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
-    before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused) * saved.product
+    before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product
     return {
         "passing_rotation_bytes": hidden + rotation(step) - later,
         "passing_softmax_bytes": softmax if step.eager else 0,
@@ -130,6 +139,7 @@ def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str
         "rotation_bytes": rotation(step),
         "softmax_inputs_bytes": softmax_inputs(step),
         "softmax_element_bytes": softmax_element(step),
+        "weights_held_bytes": weights_held(step),
         "post_norm_work_bytes": post_norm_work(step),
         "recorded_bytes": most,
         "passing_bytes": max(not_saving.values()),
