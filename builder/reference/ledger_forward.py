@@ -139,7 +139,6 @@ def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str
         "rotation_bytes": rotation(step),
         "softmax_inputs_bytes": softmax_inputs(step),
         "softmax_element_bytes": softmax_element(step),
-        "weights_held_bytes": weights_held(step),
         "post_norm_work_bytes": post_norm_work(step),
         "recorded_bytes": most,
         "passing_bytes": max(not_saving.values()),

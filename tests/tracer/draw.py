@@ -1,4 +1,4 @@
-"""Draws jobs at random over every family and every choice that the ledger covers, small enough to trace in seconds."""
+"""Draws jobs at random over every modelled family and every choice that the ledger covers, small enough to trace in seconds."""
 from __future__ import annotations
 
 from random import Random
@@ -13,9 +13,14 @@ SHORTEST, LONGEST, LONGEST_EAGER = 7, 13, 11.5  # powers of two, in tokens of on
 FIXED = ("allocator_mode",)
 
 
+def modelled(presets) -> list[str]:
+    """The families whose activations the ledger knows."""
+    return sorted(slug for slug, family in presets.families.items() if family.activations_modelled)
+
+
 def draw(presets, random: Random) -> dict[str, object]:
     """The inputs of a job: a model of a family drawn first, with its real widths and at most LAYERS layers."""
-    family = random.choice(sorted(presets.families))
+    family = random.choice(modelled(presets))
     model = random.choice([model for model in presets.models if model.family == family])
     typed: dict[str, object] = {"base_model": model.name}
     for spec in presets.inputs:
