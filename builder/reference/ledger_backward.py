@@ -107,14 +107,14 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     # Where down needs nothing saved, it runs before the layer is recomputed.
     in_down = (standing if step.stops_at_product else alive - saved.post_norm - saved.residual_mask) + own_gradient(step)
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
-    after_down = alive - saved.post_norm - saved.residual_mask - saved.down - (0 if kept_product else saved.product_saved)
+    after_down = alive + waiting_gradient(step) - saved.post_norm - saved.residual_mask - saved.down - (0 if kept_product else saved.product_saved)
     gate, up, down = (backward(step, roles[role], shared) for role, shared in (("gate", 0), ("up", 0), ("down", shared_product(step, saved))))
     in_up, fused = (gate, saved.product) if step.family.fused_gate_up else (up, 0)
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
     freed = step.attention * step.dropped_apart + MASK * step.drops
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
     values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
-    softmax = after_mlp - saved.norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * FP32 - freed)
+    softmax = after_mlp - saved.second_norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * FP32 - freed)
     recomputing = standing + casts_layer + early_gradient(step, saved) - shared_boundary
     return {
         "top_alive_bytes": alive,
@@ -139,7 +139,14 @@ def shared_product(step: Step, saved: Saved) -> int:
 
 def own_gradient(step: Step) -> int:
     """The gradient of down's output, where it is not the residual stream's."""
+    if step.parallel:
+        return waiting_gradient(step)
     return step.hidden(step.projection) if step.norm_pairs or step.drops or step.projection != step.stream else 0
+
+
+def waiting_gradient(step: Step) -> int:
+    """The gradient of a parallel layer's attention output in its own type, which waits until the MLP is done."""
+    return step.hidden(step.attention) if step.parallel and step.attention != step.stream else 0
 
 
 def early_gradient(step: Step, saved: Saved) -> int:

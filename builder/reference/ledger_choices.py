@@ -167,6 +167,11 @@ class Step:
         return self.family.norms_per_layer > 2
 
     @property
+    def parallel(self) -> bool:
+        """Whether attention and MLP read the layer's input side by side."""
+        return self.family.parallel_mlp
+
+    @property
     def stops_early(self) -> bool:
         """Whether recomputation stops in down: nothing after it saves a tensor."""
         return self.checkpointing and not self.norm_pairs and not self.drops
@@ -256,6 +261,7 @@ def quantities(step: Step) -> dict[str, float]:
         "normed_is_fp32": int(step.normed == FP32),
         "stored_is_fp32": int(step.stored == FP32),
         "layer_norm_on": int(step.family.layer_norm),
+        "parallel_on": int(step.parallel),
         "model_drops": int(step.drops),
         "adapter_bytes": step.adapter,
         "branch_bytes": step.branch,

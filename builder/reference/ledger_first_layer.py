@@ -89,21 +89,23 @@ def attention(step: Step, saved: Saved) -> int:
 
 
 def mlp(step: Step, saved: Saved) -> int:
-    """The norms and what gate and up save, where nothing in attention has an adapter."""
-    if step.targets & {*ATTENTION_INPUTS, "o"}:
+    """The norms and what gate and up save, where nothing in attention has an adapter, or the MLP reads the layer's input."""
+    if not step.parallel and step.targets & {*ATTENTION_INPUTS, "o"}:
         return 0
     casts = sum(weight_cast(step, name) for name in matrices(step) if name in MLP_INPUTS)
-    bytes_ = saved.post_norm + saved.residual_mask + saved.norm + casts + masks(step, MLP_INPUTS)
+    bytes_ = saved.post_norm + saved.residual_mask + saved.second_norm + casts + masks(step, MLP_INPUTS)
     if step.int8 and not (kinds(step)["stream"].direct and step.targets & set(MLP_INPUTS)):
         bytes_ += saved.mlp_input
     return bytes_
 
 
 def product(step: Step, saved: Saved) -> int:
-    """The tensors of the MLP, where only down has an adapter."""
-    if step.targets & {*ATTENTION_INPUTS, "o", *MLP_INPUTS}:
+    """The tensors of the MLP, where of what leads to it only down has an adapter."""
+    before = () if step.parallel else (*ATTENTION_INPUTS, "o")
+    if step.targets & {*before, *MLP_INPUTS}:
         return 0
-    return saved.mlp_tensors + weight_cast(step, "down") + masks(step, ("down",))
+    direct = kinds(step)["product"].direct and "down" in step.targets
+    return (0 if direct or not step.parallel else saved.product_saved) + saved.mlp_tensors + weight_cast(step, "down") + masks(step, ("down",))
 
 
 def parts(step: Step, saved: Saved) -> dict[str, int]:

@@ -67,6 +67,11 @@ def middle(step: Step) -> int:
     return 0 if step.norm_shares else step.hidden(step.stream)
 
 
+def between(step: Step) -> int:
+    """What waits for the MLP: the hidden states after attention, or in a parallel layer the output of attention."""
+    return step.hidden(step.attention if step.parallel else step.stream)
+
+
 def beside(step: Step) -> int:
     """What a layer at work that saves has beside its own points; a lone one's FP32 input, too."""
     lone = step.hidden(step.stream) if step.layers_adapted == 1 and step.norm_shares else 0
@@ -77,7 +82,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
     normed, roles = step.hidden(step.normed), projections(step)
     entry = saved.attention_first + (0 if saved.attention_input else normed)
-    side = saved.attention_side + sliding_here(step, saved) + middle(step) + weights_held(step)
+    side = saved.attention_side + sliding_here(step, saved) + (between(step) if step.parallel else middle(step)) + weights_held(step)
     mlp = side + (0 if saved.mlp_input else normed)
     product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
     gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
@@ -109,7 +114,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
     weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
-    mlp = boundary + hidden + weights
+    mlp = between(step) + hidden + weights
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
     before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product
     return {

@@ -23,8 +23,8 @@ ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
 @dataclass(frozen=True)
 class Saved:
-    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` and
-    `residual_mask` count once here, twice in a layer.
+    """Bytes that a layer saves, in the order in which its forward pass saves them. `residual_mask` counts once
+    here, twice in a layer; the second norm of a parallel layer may save the tensor that the first has.
     `values_width` is that of the storage that keeps the values, elements."""
 
     norm: int
@@ -42,6 +42,7 @@ class Saved:
     o_weight_cast: int
     post_norm: int
     residual_mask: int
+    second_norm: int
     mlp_input: int
     gate: int
     up: int
@@ -67,7 +68,7 @@ class Saved:
     @property
     def attention_side(self) -> int:
         """Up to the input of the MLP."""
-        return self.attention_first + self.attention_core + self.o + self.post_norm + self.residual_mask + self.norm + self.mlp_input
+        return self.attention_first + self.attention_core + self.o + self.post_norm + self.residual_mask + self.second_norm + self.mlp_input
 
     @property
     def mlp_side(self) -> int:
@@ -137,6 +138,7 @@ def saved_by_layer(step: Step) -> Saved:
         o_weight_cast=weight_cast(step, "o"),
         post_norm=norm if step.norm_pairs else 0,
         residual_mask=step.residual_mask,
+        second_norm=step.norm_statistics * tokens if step.parallel and step.norm_shares else norm,
         mlp_input=step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
         gate=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name in ("gate", "gate_up")),
         up=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name == "up"),
@@ -152,7 +154,7 @@ def saved_by_layer(step: Step) -> Saved:
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
     """Every tensor kind of a layer by the workbook's name, and their sums."""
     named = {
-        f"{'norm_saved' if name == 'norm' else 'post_norm_saved' if name == 'post_norm' else name}_bytes": value
+        f"{'norm_saved' if name == 'norm' else 'post_norm_saved' if name == 'post_norm' else 'second_norm_saved' if name == 'second_norm' else name}_bytes": value
         for name, value in asdict(saved).items()
         if name not in ("scores", "cache", "gate", "up", "down", "values_width")
     }
