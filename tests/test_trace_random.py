@@ -98,6 +98,8 @@ KINDS = {
     "a part of the head rotates": {"base_model": "Phi-4 mini"},
     "biases": {"base_model": "Qwen2.5-1.5B"},
     "StarCoder2": {"base_model": "StarCoder2 3B"},
+    "GPT-NeoX": {"base_model": "Pythia 410M"},
+    "GPT-NeoX, INT8, checkpointing": {"base_model": "Pythia 1.4B", "base_storage": "INT8", "activation_checkpointing": "On"},
     "StarCoder2, NF4, eager": {"base_model": "StarCoder2 3B", "base_storage": "NF4", "attention_kernel": "Eager", "sequence_length": 512},
 }
 

@@ -44,7 +44,8 @@ def backward(step: Step, it: Projection, shared_input: int) -> tuple[int, int]:
     part = parts(step, it, shared_input)
     rest = [0, part["input_gradient"] + nf4_gradient(step, it) if step.nf4 else 0]
     if it.adapted:
-        summed = step.tokens * (2 * it.inputs * it.made.given - it.outputs * step.projection)
+        freed = 0 if keeps_gradient(step, it) else it.outputs * step.projection
+        summed = step.tokens * (2 * it.inputs * it.made.given - freed)
         rest += [part["b_backward"], part["a_backward"], part["input_gradient"] + summed]
     return part["input_gradient"] + part["base_backward"], max(rest)
 
@@ -52,6 +53,11 @@ def backward(step: Step, it: Projection, shared_input: int) -> tuple[int, int]:
 def of_stream(step: Step, it: Projection) -> bool:
     """Whether the gradient of its output is the residual stream's, which stays."""
     return it.role == "down" and not step.drops
+
+
+def keeps_gradient(step: Step, it: Projection) -> bool:
+    """Whether the gradient of its output outlives it: without a gate, where that is the stream's or attention waits for it."""
+    return it.role == "down" and not step.family.gated_mlp and (step.parallel or own_gradient(step) == 0)
 
 
 def nf4_backward(step: Step, it: Projection) -> int:

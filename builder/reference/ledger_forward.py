@@ -22,8 +22,12 @@ def rotation(step: Step) -> int:
 
 
 def softmax_inputs(step: Step) -> int:
-    """Queries, keys and values at the softmax of eager attention, repeated for grouped heads."""
+    """Queries, keys and values at the softmax of eager attention, repeated for grouped heads; with LayerNorm and one projection its
+    output, and what is rotated of it.
+    """
     q, kv = step.shape.q_width, step.shape.kv_width
+    if step.family.layer_norm and step.family.fused_qkv:
+        return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream)
     both = step.stream + step.projection
     return step.tokens * (q * step.stream + kv * both + (q * both if step.eager_expands else 0))
 

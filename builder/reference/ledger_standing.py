@@ -9,7 +9,7 @@ Source: bitsandbytes 0.50.2 MatMul8bitLt; transformers 5.24.0; traces (tests/tra
 from __future__ import annotations
 
 from builder.reference.ledger_choices import MASK, Step
-from builder.reference.ledger_saved import Saved
+from builder.reference.ledger_saved import MLP_INPUTS, Saved
 
 TOKEN_ID = 8
 """Bytes of an int64; a step holds the ids and the labels."""
@@ -23,13 +23,18 @@ def int8_inputs_layer(step: Step, saved: Saved) -> int:
 
 
 def int8_inputs(step: Step, saved: Saved) -> int:
-    """Of all layers. Without checkpointing only those with gradients, and not the input of the shallowest one's q, k, v."""
+    """Of all layers. Without checkpointing only those with gradients, and not the input of the shallowest one's q, k, v; of a
+    parallel one's MLP neither, and its product where nothing before it has an adapter.
+    """
     if not step.int8:
         return 0
     one = int8_inputs_layer(step, saved)
     if step.checkpointing:
         return step.shape.layers * one
-    return step.layers_adapted * one - step.hidden(step.normed)
+    unsaved = (1 + step.parallel) * step.hidden(step.normed)
+    if step.parallel and not step.targets & set(MLP_INPUTS):
+        unsaved += saved.product
+    return step.layers_adapted * one - unsaved
 
 
 def saved_layers(step: Step, saved: Saved, first_unsaved: int) -> int:
