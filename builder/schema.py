@@ -95,6 +95,8 @@ class Family(Spec):
     fp32_norm_gain: bool  # the norms multiply by 1 + weight in FP32, before they go back to the type of their input
     dropout: bool  # config.json drops out a share of attention, of the output of attention and MLP, and of the embedding
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
+    gelu_steps: bool  # the GELU is made of several operations, a power among them, each of which saves its tensors
+    softmax_fp32: bool  # eager attention asks for a softmax in FP32; false: in the type of its input
     attention_softcap: bool  # attention scores go through a tanh
     logit_softcap: bool  # logits go through a tanh
     scales_embedding: bool  # the embedding's output is multiplied by sqrt(hidden_size)

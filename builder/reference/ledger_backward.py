@@ -13,7 +13,7 @@ from builder.reference.ledger_choices import BF16, FP32, MASK, Step
 from builder.reference.ledger_forward import sliding_here
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_loss import norm_backward
-from builder.reference.ledger_projections import Projection, inner, projections
+from builder.reference.ledger_projections import Projection, inner, projections, recasts
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
 
 NO_POINTS = ("top_alive_bytes", "softmax_values_bytes", "recomputation_standing_bytes")
@@ -81,7 +81,7 @@ def base_backward(step: Step, it: Projection) -> int:
     """The frozen layer: gradient of its input, casts, the dequantised weight."""
     tokens, inputs, outputs, given = step.tokens, it.inputs, it.outputs, it.made.given
     if step.plain:
-        back = FP32 if step.normed_casts and it.role != "down" else 0
+        back = FP32 if recasts(step, it) else 0
         return tokens * inputs * ((BF16 if step.autocast else given) + back)
     return nf4_backward(step, it) if step.nf4 else (inputs * outputs + tokens * inputs) * given
 
@@ -115,27 +115,36 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
     after_down = alive + waiting_gradient(step) - saved.post_norm - saved.residual_mask - saved.down - (0 if kept_product else saved.product_saved)
     gate, up, down = (backward(step, roles[role], shared) for role, shared in (("gate", 0), ("up", 0), ("down", shared_product(step, saved))))
-    in_up, fused = (gate, saved.product) if step.family.fused_gate_up else (up, 0)
+    in_up, freed_product = (gate, saved.product) if step.family.fused_gate_up else (up, 0)
+    if step.family.gelu_steps:
+        freed_product = saved.mlp_tensors - step.tokens * step.shape.feed_forward * step.projection
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
     freed = step.attention * step.dropped_apart + MASK * step.drops
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
     values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
-    softmax = after_mlp - saved.second_norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * FP32 - freed)
+    softmax = after_mlp - saved.second_norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * step.softmax - freed)
     recomputing = standing + casts_layer + early_gradient(step, saved) - shared_boundary
     return {
         "top_alive_bytes": alive,
         "backward_post_norm_bytes": alive + norm_backward(step) if step.norm_pairs else 0,
         "backward_down_weight_bytes": in_down + down[0],
         "backward_down_rest_bytes": in_down + down[1],
-        "backward_product_bytes": after_down + (2 + step.family.gated_mlp) * saved.product,
-        "backward_up_weight_bytes": after_down + in_up[0] - fused,
-        "backward_up_rest_bytes": after_down + in_up[1] - fused,
+        "backward_product_bytes": after_down + activation_backward(step, saved),
+        "backward_up_weight_bytes": after_down + in_up[0] - freed_product,
+        "backward_up_rest_bytes": after_down + in_up[1] - freed_product,
         "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
         "backward_softmax_bytes": softmax if step.eager else 0,
         "recomputation_standing_bytes": recomputing if step.checkpointing else 0,
         "recomputation_bytes": recomputing + most if step.checkpointing else 0,
     }
+
+
+def activation_backward(step: Step, saved: Saved) -> int:
+    """Gradients at the MLP's activation: of the product and of what it was made of."""
+    if step.family.gelu_steps:
+        return 2 * saved.product + step.tokens * step.shape.feed_forward * step.projection
+    return (2 + step.family.gated_mlp) * saved.product
 
 
 def shared_product(step: Step, saved: Saved) -> int:

@@ -110,6 +110,31 @@ class Step:
         return BF16 if self.plain and self.autocast else self.normed
 
     @property
+    def product(self) -> int:
+        """Of the MLP product: a GELU made of several operations has a power, which autocast runs in FP32."""
+        return FP32 if self.autocast and self.family.gelu_steps else self.projection
+
+    @property
+    def rotated(self) -> int:
+        """Of queries and keys as attention gets them: the rotary tables have the type of the stream."""
+        return self.stream if self.family.rotary_tables else self.projection
+
+    @property
+    def copies_context(self) -> bool:
+        """Whether o gets a copy of attention's output, whose layout is that of the queries: sliced of one projection and rotated."""
+        return self.eager or (self.family.fused_qkv and self.family.rotary_tables > 0)
+
+    @property
+    def rotated_casts(self) -> bool:
+        """Whether autocast turns FP32 queries and keys to BF16 for attention."""
+        return self.autocast and self.rotated == FP32
+
+    @property
+    def softmax(self) -> int:
+        """In which eager attention computes its softmax."""
+        return FP32 if self.autocast or self.family.softmax_fp32 else self.projection
+
+    @property
     def attention(self) -> int:
         return BF16 if self.autocast else self.projection
 
@@ -266,6 +291,9 @@ def quantities(step: Step) -> dict[str, float]:
         "adapter_bytes": step.adapter,
         "branch_bytes": step.branch,
         "projection_bytes": step.projection,
+        "product_element_bytes": step.product,
+        "rotated_bytes": step.rotated,
+        "softmax_bytes": step.softmax,
         "attention_bytes": step.attention,
         "logit_bytes": step.logit,
         "values_cast": int(step.values_cast),

@@ -54,7 +54,7 @@ def scores(step: Step) -> int:
         return 0
     bytes_ = 0
     if not step.targets & {"q", "k", "qkv"}:
-        bytes_ += FP32 * step.dropped_apart + step.family.attention_softcap * step.attention + MASK * step.drops
+        bytes_ += step.softmax * step.dropped_apart + step.family.attention_softcap * step.attention + MASK * step.drops
     if not step.targets & {"v", "qkv"} and step.dropped_apart:
         bytes_ += step.attention
     return step.scores * bytes_
@@ -65,7 +65,7 @@ def keys_and_values(step: Step, saved: Saved) -> int:
     if not step.eager or not step.targets & set(ATTENTION_INPUTS):
         return 0
     shape, width = step.shape, 0
-    if not step.targets & {"q", "qkv"} and (not step.cache or step.stream_casts or step.eager_expands):
+    if not step.targets & {"q", "qkv"} and (not step.cache or step.rotated_casts or step.eager_expands):
         width += shape.q_width if step.eager_expands else shape.kv_width
     if not step.targets & {"q", "k", "qkv"} and (not step.cache or step.values_cast or step.eager_expands):
         width += shape.q_width if step.eager_expands else saved.values_width
@@ -83,7 +83,7 @@ def attention(step: Step, saved: Saved) -> int:
     bytes_ += slides * (saved.window_extra - apart)  # a cache apart from the repeated keys and values stays
     if not direct:
         return bytes_ + saved.context_copy
-    if step.eager or step.family.fused_qkv:
+    if step.copies_context:
         return bytes_
     return bytes_ - step.tokens * step.shape.q_width * step.attention
 

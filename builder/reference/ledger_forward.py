@@ -18,6 +18,8 @@ def rotation(step: Step) -> int:
     """Queries, keys and values, and three more tensors of the queries' width."""
     q, kv = step.shape.q_width, step.shape.kv_width
     normed = step.stream if step.qk_norm else step.projection
+    if not step.family.rotary_tables:
+        return step.tokens * (q + 2 * kv) * step.projection
     return step.tokens * (3 * q * step.stream + (q + kv) * normed + kv * step.projection)
 
 
@@ -34,19 +36,19 @@ def softmax_inputs(step: Step) -> int:
 
 def softmax_element(step: Step) -> int:
     """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax; or that, dropped out, and the mask."""
-    scores = 2 * FP32 + (BF16 if step.stored == BF16 else 0)
-    return max(scores, step.drops * (FP32 + step.stream + MASK))
+    scores = 2 * step.softmax + (BF16 if step.stored < step.softmax else 0)
+    return max(scores, step.drops * (step.softmax + step.rotated + MASK))
 
 
 def recorded_element(step: Step) -> int:
     """The same of a layer that saves, which has the cast of the dropped-out softmax as well; and the soft-cap."""
-    dropped = step.drops * (FP32 + step.stream + MASK + BF16 * step.autocast)
+    dropped = step.drops * (step.softmax + step.rotated + MASK + BF16 * step.autocast)
     return max(softmax_element(step), dropped) + step.family.attention_softcap * step.attention
 
 
 def weights_held(step: Step) -> int:
     """Eager: dropped-out attention weights that a layer holds to its end beside their cast, which is what it saves."""
-    return step.scores * step.stream if step.eager and step.drops and step.stream != step.attention else 0
+    return step.scores * step.rotated if step.eager and step.drops and step.rotated != step.attention else 0
 
 
 def post_norm_work(step: Step) -> int:
@@ -69,6 +71,11 @@ def sliding_here(step: Step, saved: Saved) -> int:
 def middle(step: Step) -> int:
     """Hidden states between attention and MLP, where no norm saves them."""
     return 0 if step.norm_shares else step.hidden(step.stream)
+
+
+def activation_input(step: Step) -> int:
+    """Input of a GELU in steps beside the FP32 cast that its power saves."""
+    return step.tokens * step.shape.feed_forward * step.projection if step.product != step.projection else 0
 
 
 def between(step: Step) -> int:
@@ -101,7 +108,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
         "recorded_gate_rest_bytes": mlp + gate[1],
         "recorded_up_weight_bytes": 0 if fused else before_up + up[0],
         "recorded_up_rest_bytes": 0 if fused else before_up + up[1],
-        "recorded_product_bytes": product,
+        "recorded_product_bytes": product + activation_input(step),
         "recorded_down_weight_bytes": product + down[0],
         "recorded_down_rest_bytes": product + down[1],
         "recorded_post_norm_bytes": last if step.norm_pairs else 0,
@@ -117,9 +124,10 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     not_yet, hidden = (saved.product, 0) if step.int8 else (0, step.hidden(step.normed))
     later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
-    weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
+    weights = step.scores * step.rotated if step.eager else 0  # the layer holds them to its end
     mlp = between(step) + hidden + weights
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
+    activation = 2 * (saved.product + step.tokens * step.shape.feed_forward * step.projection) if step.family.gelu_steps else (2 + gated + fused) * saved.product
     before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product
     return {
         "passing_rotation_bytes": hidden + rotation(step) - later,
@@ -128,7 +136,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
         "passing_gate_rest_bytes": mlp + gate[1] - not_yet,
         "passing_up_weight_bytes": 0 if fused else before_up + up[0],
         "passing_up_rest_bytes": 0 if fused else before_up + up[1],
-        "passing_product_bytes": mlp + (2 + gated + fused) * saved.product - not_yet,
+        "passing_product_bytes": mlp + activation - not_yet,
         "passing_down_weight_bytes": before_down + down[0],
         "passing_down_rest_bytes": before_down + down[1],
         "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,

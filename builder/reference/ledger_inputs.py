@@ -64,7 +64,7 @@ def kinds(step: Step) -> dict[str, Copies]:
     return {
         "stream": copies(step, step.normed),
         "context": copies(step, step.attention),
-        "product": copies(step, step.projection),
+        "product": copies(step, step.product),
     }
 
 

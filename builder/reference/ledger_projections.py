@@ -45,9 +45,14 @@ def projections(step: Step) -> dict[str, Projection]:
     return found
 
 
+def recasts(step: Step, it: Projection) -> bool:
+    """Whether autocast turns the FP32 input of a plain layer to BF16: a norm's output, or the product of a GELU in steps."""
+    return step.autocast and step.family.gelu_steps if it.role == "down" else step.normed_casts
+
+
 def plain_work(step: Step, it: Projection) -> int:
     """A BF16 or FP32 layer at work: casts of weight and input, output."""
-    recast = BF16 if step.normed_casts and it.role != "down" else 0
+    recast = BF16 if recasts(step, it) else 0
     return it.cast + step.tokens * (recast * it.inputs + step.projection * it.outputs)
 
 

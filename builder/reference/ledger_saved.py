@@ -98,6 +98,14 @@ def shares_input(step: Step, projections: tuple[str, ...], made: Copies) -> bool
     return step.int8 or (made.direct and any(name in step.targets for name in projections))
 
 
+def mlp_tensors(step: Step) -> int:
+    """Outputs of gate, activation and up; without a gate up's; of a GELU in steps its input, half of that, tanh, 1 + tanh."""
+    elements = step.tokens * step.shape.feed_forward
+    if step.family.gelu_steps:
+        return elements * (3 * step.product + step.projection)
+    return elements * step.projection * (3 if step.family.gated_mlp else 1)
+
+
 def saved_by_layer(step: Step) -> Saved:
     """Every tensor that a layer with adapters saves."""
     shape, tokens = step.shape, step.tokens
@@ -105,14 +113,17 @@ def saved_by_layer(step: Step) -> Saved:
     made = kinds(step)
     here = matrices(step)
     norm = step.hidden(step.norm_input) + step.norm_statistics * tokens
-    product = tokens * ff * step.projection
+    product = tokens * ff * step.product
     copied = step.cache or step.values_cast or (step.eager and step.several)
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
     expands = step.eager_expands
     keys_values = 2 * q if expands else kv + values
-    cache = step.cache * tokens * kv * (step.stream + step.projection)
+    if step.family.fused_qkv and not step.family.rotary_tables:
+        whole = step.cache and not step.values_cast and not (step.eager and step.several)
+        keys_values = 2 * kv + 2 * kv * whole  # slices of one tensor, which the queries keep where the cache copies the others
+    cache = step.cache * tokens * kv * (step.rotated + step.projection)
     copies = step.cache * tokens * kv * (
-        step.stream * (step.stream_casts or expands) + step.projection * (step.values_cast or expands)
+        step.rotated * (step.rotated_casts or expands) + step.projection * (step.values_cast or expands)
     )
     repeats = step.grouped and shape.kv_heads > 1
     window = step.tokens * step.sequence * step.attention
@@ -127,12 +138,12 @@ def saved_by_layer(step: Step) -> Saved:
         attention_tensors=tokens * step.attention * (q + keys_values + (0 if step.eager else q)),
         log_sum_exp=0 if step.eager else tokens * shape.heads * FP32,
         scores=step.eager * step.scores * (
-            FP32 + step.attention * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
+            step.softmax + step.attention * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
         ),
         cache=cache,
         cache_copies=copies,
         context_copy=tokens * q * step.attention * (
-            (step.eager or step.family.fused_qkv) and shares_input(step, ("o",), made["context"])
+            step.copies_context and shares_input(step, ("o",), made["context"])
         ),
         o_adapters=adapter_saved(step, "o", made["context"]),
         o_weight_cast=weight_cast(step, "o"),
@@ -142,7 +153,7 @@ def saved_by_layer(step: Step) -> Saved:
         mlp_input=step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
         gate=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name in ("gate", "gate_up")),
         up=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name == "up"),
-        mlp_tensors=(3 if step.family.gated_mlp else 1) * product,
+        mlp_tensors=mlp_tensors(step),
         product=product,
         product_saved=product * shares_input(step, ("down",), made["product"]),
         down=adapter_saved(step, "down", made["product"]) + weight_cast(step, "down"),

@@ -27,7 +27,7 @@ def draw(presets, random: Random) -> dict[str, object]:
         if spec.kind == "choice" and spec.name not in FIXED:
             typed[spec.name] = random.choice([choice.name for choice in spec.choices])
     if typed["lora_targets"] == CUSTOM:
-        typed[f"target_{random.choice(PROJECTIONS)}"] = "Yes"
+        typed[f"target_{random.choice([name for name in PROJECTIONS if presets.families[family].gated_mlp or name != "gate"])}"] = "Yes"
     layers = min(model.shape.layers, random.randint(LAYERS // 2, LAYERS))
     eager = typed["attention_kernel"] == "Eager" or presets.families[family].eager_only
     batch = random.choice(BATCHES)
