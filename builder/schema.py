@@ -81,6 +81,7 @@ class Family(Spec):
     layer_norm: bool  # LayerNorm with a bias, in place of RMSNorm without
     gated_mlp: bool  # gate, up and down; false: up and down
     parallel_mlp: bool  # attention and MLP read the same input side by side
+    holds_attention_output: bool  # the layer's code holds the output of attention while the MLP runs
     qk_norms: Literal[0, 2]  # norms per layer on q and on k, or none
     wide_qk_norms: bool  # they are as wide as q and k, in place of one head
     fused_projections: dict[Literal["qkv", "gate_up"], list[Text]]  # projections that are one matrix, by its name

@@ -10,7 +10,7 @@ Source: PyTorch 2.13.0 autograd as traced by tests/tracer.
 from __future__ import annotations
 
 from builder.reference.ledger_choices import BF16, FP32, MASK, Step
-from builder.reference.ledger_forward import sliding_here
+from builder.reference.ledger_forward import activation_input, sliding_here
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_loss import norm_backward
 from builder.reference.ledger_projections import Projection, inner, projections, recasts
@@ -143,7 +143,8 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
 def activation_backward(step: Step, saved: Saved) -> int:
     """Gradients at the MLP's activation: of the product and of what it was made of."""
     if step.family.gelu_steps:
-        return 2 * saved.product + step.tokens * step.shape.feed_forward * step.projection
+        cast = 0 if step.checkpointing else activation_input(step)
+        return 3 * saved.product + cast
     return (2 + step.family.gated_mlp) * saved.product
 
 

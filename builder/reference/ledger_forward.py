@@ -78,9 +78,9 @@ def activation_input(step: Step) -> int:
     return step.tokens * step.shape.feed_forward * step.projection if step.product != step.projection else 0
 
 
-def between(step: Step) -> int:
-    """What waits for the MLP: the hidden states after attention, or in a parallel layer the output of attention."""
-    return step.hidden(step.attention if step.parallel else step.stream)
+def held_output(step: Step) -> int:
+    """The output of attention, where the layer's code holds it while the MLP runs."""
+    return step.hidden(step.attention) if step.family.holds_attention_output else 0
 
 
 def beside(step: Step) -> int:
@@ -93,7 +93,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
     normed, roles = step.hidden(step.normed), projections(step)
     entry = saved.attention_first + (0 if saved.attention_input else normed)
-    side = saved.attention_side + sliding_here(step, saved) + (between(step) if step.parallel else middle(step)) + weights_held(step)
+    side = saved.attention_side + sliding_here(step, saved) + (0 if step.parallel else middle(step)) + held_output(step) + weights_held(step)
     mlp = side + (0 if saved.mlp_input else normed)
     product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
     gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
@@ -125,7 +125,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
     weights = step.scores * step.rotated if step.eager else 0  # the layer holds them to its end
-    mlp = between(step) + hidden + weights
+    mlp = (0 if step.parallel else boundary) + held_output(step) + hidden + weights
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
     activation = 2 * (saved.product + step.tokens * step.shape.feed_forward * step.projection) if step.family.gelu_steps else (2 + gated + fused) * saved.product
     before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product

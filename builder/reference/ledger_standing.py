@@ -47,7 +47,7 @@ def saved_layers(step: Step, saved: Saved, first_unsaved: int) -> int:
 
 
 def masks(step: Step) -> int:
-    """Masks of the forward pass: one bool mask for sliding layers under SDPA; one per kind of layer for eager attention."""
+    """Masks: one bool mask for sliding layers under SDPA; one per kind of layer for eager attention."""
     if step.eager:
         return (2 if step.full_every > 1 else 1) * step.tokens * step.sequence * step.stored
     return MASK * step.sequence**2 if step.window_masked else 0
@@ -56,6 +56,11 @@ def masks(step: Step) -> int:
 def embedding_kept(step: Step) -> int:
     """The embedding output, which under checkpointing needs a gradient, and the mask of its dropout; without one it is a boundary."""
     return step.hidden(step.stored) + step.residual_mask if step.checkpointing and step.drops else 0
+
+
+def positions(step: Step) -> int:
+    """Rows of the table of positions, added to the embedding: alive through the forward pass."""
+    return step.sequence * step.shape.hidden_size * step.stored if step.family.learned_positions else 0
 
 
 def output(step: Step, saved: Saved) -> int:
@@ -80,7 +85,8 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
         "token_ids_bytes": ids,
         "embedding_kept_bytes": embedding_kept(step),
         "once_bytes": once,
-        "masks_bytes": masks(step),
+        "positions_bytes": positions(step),
+        "masks_bytes": masks(step) + positions(step),
         "masks_kept_bytes": masks(step) if step.checkpointing else 0,
         "output_bytes": kept_output,
         "previous_output_bytes": previous,
