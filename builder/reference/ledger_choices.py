@@ -286,6 +286,8 @@ def quantities(step: Step) -> dict[str, float]:
         "normed_is_fp32": int(step.normed == FP32),
         "stored_is_fp32": int(step.stored == FP32),
         "layer_norm_on": int(step.family.layer_norm),
+        "rotary_on": int(step.family.rotary_tables > 0),
+        "gelu_steps_on": int(step.family.gelu_steps),
         "parallel_on": int(step.parallel),
         "model_drops": int(step.drops),
         "adapter_bytes": step.adapter,

@@ -27,7 +27,8 @@ def draw(presets, random: Random) -> dict[str, object]:
         if spec.kind == "choice" and spec.name not in FIXED:
             typed[spec.name] = random.choice([choice.name for choice in spec.choices])
     if typed["lora_targets"] == CUSTOM:
-        typed[f"target_{random.choice([name for name in PROJECTIONS if presets.families[family].gated_mlp or name != "gate"])}"] = "Yes"
+        there = [name for name in PROJECTIONS if name != "gate" or presets.families[family].gated_mlp]
+        typed[f"target_{random.choice(there)}"] = "Yes"
     layers = min(model.shape.layers, random.randint(LAYERS // 2, LAYERS))
     eager = typed["attention_kernel"] == "Eager" or presets.families[family].eager_only
     batch = random.choice(BATCHES)
