@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.trace,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of transformers' own calls
     pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
 ]
 
 DRAWN = 40

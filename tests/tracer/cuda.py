@@ -16,6 +16,7 @@ import transformers.masking_utils
 
 transformers.logging.set_verbosity_error()
 warnings.filterwarnings("ignore", category=FutureWarning)
+warnings.filterwarnings("ignore", message="fan_in_fan_out is set")  # PEFT sets it right where a layer is Conv1D
 
 # bitsandbytes' outlier threshold in transformers (BitsAndBytesConfig.llm_int8_threshold).
 OUTLIER_THRESHOLD = 6.0
