@@ -82,6 +82,7 @@ class Family(Spec):
     layer_norm: bool  # LayerNorm with a bias, in place of RMSNorm without
     gated_mlp: bool  # gate, up and down; false: up and down
     parallel_mlp: bool  # attention and MLP read the same input side by side
+    holds_attention_output: bool  # the layer's code holds the output of attention while the MLP runs
     qk_norms: Literal[0, 2]  # norms per layer on q and on k, or none
     wide_qk_norms: bool  # they are as wide as q and k, in place of one head
     fused_projections: dict[Literal["qkv", "gate_up"], list[Text]]  # projections that are one matrix, by its name
@@ -94,7 +95,10 @@ class Family(Spec):
     attention_sinks: bool  # one more number per head that takes a share of each softmax
     learned_positions: bool  # a table of positions beside the embedding
     fp32_norm_gain: bool  # the norms multiply by 1 + weight in FP32, before they go back to the type of their input
+    dropout: bool  # config.json drops out a share of attention, of the output of attention and MLP, and of the embedding
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
+    gelu_steps: bool  # the GELU is made of several operations, a power among them, each of which saves its tensors
+    softmax_fp32: bool  # eager attention asks for a softmax in FP32; false: in the type of its input
     attention_softcap: bool  # attention scores go through a tanh
     logit_softcap: bool  # logits go through a tanh
     scales_embedding: bool  # the output of the embedding module is multiplied outside of it

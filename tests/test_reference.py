@@ -544,9 +544,10 @@ LAW = settings(max_examples=100, deadline=None)
 @given(JOBS)
 def test_items_at_the_peak_sum_to_the_peak(typed):
     result = job(**typed)
-    total = sum(result[f"{item}_at_peak_bytes"] for item in ITEMS)
-    assert total == pytest.approx(result["article_peak_allocated_bytes"], rel=1e-12)
-    assert sum(result[f"article_peak_is_{moment}"] for moment in ("backward", "optimizer", "forward")) == 1
+    if result["article_covered"]:
+        total = sum(result[f"{item}_at_peak_bytes"] for item in ITEMS)
+        assert total == pytest.approx(result["article_peak_allocated_bytes"], rel=1e-12)
+        assert sum(result[f"article_peak_is_{moment}"] for moment in ("backward", "optimizer", "forward")) == 1
     assert sum(result[name] for name in LEDGER_ITEMS) == pytest.approx(result["peak_allocated_gb"], rel=1e-12)
     assert all(result[name] >= 0 for name in LEDGER_ITEMS)
 
@@ -555,8 +556,10 @@ def test_items_at_the_peak_sum_to_the_peak(typed):
 @given(JOBS, st.integers(1, 100))
 def test_a_larger_batch_never_needs_less(typed, more):
     larger = {**typed, "batch_size": typed["batch_size"] + more}
+    small, large = job(**typed), job(**larger)
     for name in ("article_total_gb", "peak_allocated_gb", "total_gb", "reserved_low_gb", "reserved_high_gb"):
-        assert job(**larger)[name] >= job(**typed)[name] * (1 - 1e-12), name
+        if small[name] != NOT_COVERED:
+            assert large[name] >= small[name] * (1 - 1e-12), name
 
 
 @LAW

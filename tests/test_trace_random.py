@@ -12,13 +12,14 @@ from builder.presets import load
 from builder.reference import estimate, ledger_peak
 from builder.verify import compare, names_in_both
 from tests.tracer import not_installed
-from tests.tracer.draw import draw
+from tests.tracer.draw import draw, modelled
 from tests.tracer.rows import label, rows, typed, without_windows
 
 pytestmark = [
     pytest.mark.trace,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of transformers' own calls
     pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
 ]
 
 DRAWN = 40
@@ -76,7 +77,7 @@ def test_a_seed_draws_the_same_jobs_and_reaches_every_choice(presets):
         if spec.kind == "choice" and spec.name in jobs[0]:
             assert {job[spec.name] for job in jobs} == {choice.name for choice in spec.choices}, spec.name
     families = {model.name: model.family for model in presets.models}
-    assert {families[job["base_model"]] for job in jobs} == set(presets.families)
+    assert {families[job["base_model"]] for job in jobs} == set(modelled(presets))
     assert not [job for job in jobs if estimate(presets, job)["input_message"]]
 
 
@@ -97,6 +98,12 @@ KINDS = {
     "a window in every layer": {"base_model": "Phi-3 mini 4k", "batch_size": 1, "sequence_length": 4096},
     "a part of the head rotates": {"base_model": "Phi-4 mini"},
     "biases": {"base_model": "Qwen2.5-1.5B"},
+    "StarCoder2": {"base_model": "StarCoder2 3B"},
+    "GPT-NeoX": {"base_model": "Pythia 410M"},
+    "GPT-NeoX, INT8, checkpointing": {"base_model": "Pythia 1.4B", "base_storage": "INT8", "activation_checkpointing": "On"},
+    "GPT-2": {"base_model": "GPT-2 medium"},
+    "GPT-2, NF4, eager": {"base_model": "GPT-2 medium", "base_storage": "NF4", "attention_kernel": "Eager", "sequence_length": 512},
+    "StarCoder2, NF4, eager": {"base_model": "StarCoder2 3B", "base_storage": "NF4", "attention_kernel": "Eager", "sequence_length": 512},
 }
 
 

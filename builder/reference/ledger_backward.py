@@ -9,11 +9,11 @@ Source: PyTorch 2.13.0 autograd as traced by tests/tracer.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, Step
-from builder.reference.ledger_forward import sliding_here
+from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_forward import activation_input, sliding_here
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_loss import norm_backward
-from builder.reference.ledger_projections import Projection, inner, projections
+from builder.reference.ledger_projections import Projection, inner, projections, recasts
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
 
 NO_POINTS = ("top_alive_bytes", "softmax_values_bytes", "recomputation_standing_bytes")
@@ -44,9 +44,20 @@ def backward(step: Step, it: Projection, shared_input: int) -> tuple[int, int]:
     part = parts(step, it, shared_input)
     rest = [0, part["input_gradient"] + nf4_gradient(step, it) if step.nf4 else 0]
     if it.adapted:
-        summed = step.tokens * (2 * it.inputs * it.made.given - it.outputs * step.projection)
+        freed = 0 if keeps_gradient(step, it) else it.outputs * step.projection
+        summed = step.tokens * (2 * it.inputs * it.made.given - freed)
         rest += [part["b_backward"], part["a_backward"], part["input_gradient"] + summed]
     return part["input_gradient"] + part["base_backward"], max(rest)
+
+
+def of_stream(step: Step, it: Projection) -> bool:
+    """Whether the gradient of its output is the residual stream's, which stays."""
+    return it.role == "down" and not step.drops
+
+
+def keeps_gradient(step: Step, it: Projection) -> bool:
+    """Whether the gradient of its output outlives it: without a gate, where that is the stream's or attention waits for it."""
+    return it.role == "down" and not step.family.gated_mlp and (step.parallel or own_gradient(step) == 0)
 
 
 def nf4_backward(step: Step, it: Projection) -> int:
@@ -54,23 +65,23 @@ def nf4_backward(step: Step, it: Projection) -> int:
 
     An FP32 gradient of the output is freed once it is cast, except down's, which is the residual stream's.
     """
-    upcast = BF16 * step.tokens * it.outputs if step.stream > BF16 else 0
-    return BF16 * (it.inputs * it.outputs + step.tokens * it.inputs) + (upcast if it.role == "down" else -upcast)
+    upcast = BF16 * step.tokens * it.outputs if step.normed > BF16 else 0
+    return BF16 * (it.inputs * it.outputs + step.tokens * it.inputs) + (upcast if of_stream(step, it) else -upcast)
 
 
 def nf4_gradient(step: Step, it: Projection) -> int:
     """An NF4 layer in backward once its weight is gone: the gradient of its input in BF16, and in FP32 where that is its type."""
-    upcast = step.stream > BF16
+    upcast = step.normed > BF16
     given = step.tokens * it.inputs * (BF16 + upcast * FP32)
     freed = upcast * step.tokens * it.outputs
-    return given if it.role == "down" else max(BF16 * freed, given - FP32 * freed)
+    return given if of_stream(step, it) else max(BF16 * freed, given - FP32 * freed)
 
 
 def base_backward(step: Step, it: Projection) -> int:
     """The frozen layer: gradient of its input, casts, the dequantised weight."""
     tokens, inputs, outputs, given = step.tokens, it.inputs, it.outputs, it.made.given
     if step.plain:
-        back = FP32 if step.stream_casts and it.role != "down" else 0
+        back = FP32 if recasts(step, it) else 0
         return tokens * inputs * ((BF16 if step.autocast else given) + back)
     return nf4_backward(step, it) if step.nf4 else (inputs * outputs + tokens * inputs) * given
 
@@ -95,36 +106,46 @@ def int8_recomputed(step: Step, saved: Saved) -> int:
 def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int, most: int) -> dict[str, float]:
     """Points of the top layer, 0 where it has none; `standing` is alive through backward, `most` of a layer while it is recomputed."""
     roles = projections(step)
-    shared = saved.shared_input
+    shared_boundary = step.hidden(step.stream) if step.norm_shares else 0
     alive = standing + casts
     if step.checkpointing:
-        alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - shared - int8_recomputed(step, saved)
+        alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - shared_boundary - int8_recomputed(step, saved)
     # Where down needs nothing saved, it runs before the layer is recomputed.
-    in_down = (standing if step.stops_at_product else alive - saved.post_norm) + own_gradient(step)
+    in_down = (standing if step.stops_at_product else alive - saved.post_norm - saved.residual_mask) + own_gradient(step)
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
-    after_down = alive - saved.post_norm - saved.down - (0 if kept_product else saved.product_saved)
+    after_down = alive + waiting_gradient(step) - saved.post_norm - saved.residual_mask - saved.down - (0 if kept_product else saved.product_saved)
     gate, up, down = (backward(step, roles[role], shared) for role, shared in (("gate", 0), ("up", 0), ("down", shared_product(step, saved))))
-    in_up, fused = (gate, saved.product) if step.family.fused_gate_up else (up, 0)
+    in_up, freed_product = (gate, saved.product) if step.family.fused_gate_up else (up, 0)
+    if step.family.gelu_steps:
+        freed_product = saved.mlp_tensors - step.tokens * step.shape.feed_forward * step.projection
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
-    freed = 0 if step.all_fp32 else step.attention
+    freed = step.attention * step.dropped_apart + MASK * step.drops
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
     values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
-    softmax = after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed)
-    recomputing = standing + casts_layer + early_gradient(step, saved) - shared
+    softmax = after_mlp - saved.second_norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * step.softmax - freed)
+    recomputing = standing + casts_layer + early_gradient(step, saved) - shared_boundary
     return {
         "top_alive_bytes": alive,
         "backward_post_norm_bytes": alive + norm_backward(step) if step.norm_pairs else 0,
         "backward_down_weight_bytes": in_down + down[0],
         "backward_down_rest_bytes": in_down + down[1],
-        "backward_product_bytes": after_down + 3 * saved.product,
-        "backward_up_weight_bytes": after_down + in_up[0] - fused,
-        "backward_up_rest_bytes": after_down + in_up[1] - fused,
+        "backward_product_bytes": after_down + activation_backward(step, saved),
+        "backward_up_weight_bytes": after_down + in_up[0] - freed_product,
+        "backward_up_rest_bytes": after_down + in_up[1] - freed_product,
         "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
         "backward_softmax_bytes": softmax if step.eager else 0,
         "recomputation_standing_bytes": recomputing if step.checkpointing else 0,
         "recomputation_bytes": recomputing + most if step.checkpointing else 0,
     }
+
+
+def activation_backward(step: Step, saved: Saved) -> int:
+    """Gradients at the MLP's activation: of the product and of what it was made of."""
+    if step.family.gelu_steps:
+        cast = 0 if step.checkpointing else activation_input(step)
+        return 3 * saved.product + cast
+    return (2 + step.family.gated_mlp) * saved.product
 
 
 def shared_product(step: Step, saved: Saved) -> int:
@@ -134,13 +155,23 @@ def shared_product(step: Step, saved: Saved) -> int:
 
 def own_gradient(step: Step) -> int:
     """The gradient of down's output, where it is not the residual stream's."""
-    return step.hidden(step.projection) if step.norm_pairs or step.family.scales_residual or step.projection != step.stream else 0
+    if step.parallel:
+        return waiting_gradient(step)
+    scaled = step.norm_pairs or step.drops or step.family.scales_residual
+    return step.hidden(step.projection) if scaled or step.projection != step.stream else 0
+
+
+def waiting_gradient(step: Step) -> int:
+    """The gradient of a parallel layer's attention output in its own type, which waits until the MLP is done."""
+    return step.hidden(step.attention) if step.parallel and step.attention != step.stream else 0
 
 
 def early_gradient(step: Step, saved: Saved) -> int:
     """What backward makes before it needs a saved tensor, so before recomputation begins."""
     if step.norm_pairs:
         return step.hidden(FP32) if step.projection < FP32 else 0
+    if step.drops:
+        return step.hidden(step.projection) if step.projection != step.stream else 0
     if "down" in step.targets:
         copies = 2 if step.plain and step.branch != step.projection else 1
         return own_gradient(step) + copies * step.hidden(step.branch)

@@ -20,8 +20,8 @@ class Step:
     """One training step, resolved.
 
     `targets` are the projections with an adapter, a fused one under its own name (`qkv`, `gate_up`). `several`:
-    more than one sequence, because eager attention treats a single one apart. Bytes are per element: `stream` of the residual
-    stream, of norms, embedding and head; `adapter` of adapters and their gradients; `branch` in which adapters compute; `projection`
+    more than one sequence, because eager attention treats a single one apart. Bytes are per element: `stored` of
+    embedding, norms and head; `stream` of the residual stream; `adapter` of adapters and their gradients; `branch` in which adapters compute; `projection`
     of what q, k, v, gate and up give; `attention` in which attention computes; `logit`.
     """
 
@@ -36,7 +36,7 @@ class Step:
     several: bool
     layers_adapted: int
     autocast: bool
-    stream: int
+    stored: int
     adapter: int
     dropout: bool
     checkpointing: bool
@@ -62,6 +62,41 @@ class Step:
         return not (self.int8 or self.nf4)
 
     @property
+    def stream(self) -> int:
+        """A LayerNorm under autocast gives FP32, a quantised layer the type of its input: the stream is FP32 from the first MLP on."""
+        return FP32 if self.autocast and self.family.layer_norm and not self.plain else self.stored
+
+    @property
+    def norm_input(self) -> int:
+        """What a norm saves of its input: RMSNorm casts it to FP32; LayerNorm takes it as it is, and autocast casts that to FP32."""
+        return FP32 if self.autocast or not self.family.layer_norm else self.stream
+
+    @property
+    def norm_shares(self) -> bool:
+        """Whether the norms that attention and MLP begin with save the stream's own tensor."""
+        return self.norms_first and self.norm_input == self.stream
+
+    @property
+    def normed(self) -> int:
+        """Of a norm's output."""
+        return self.norm_input if self.family.layer_norm else self.stream
+
+    @property
+    def norm_statistics(self) -> int:
+        """Per token: a reciprocal root; LayerNorm has a mean as well."""
+        return 2 * FP32 if self.family.layer_norm else FP32
+
+    @property
+    def stored_casts(self) -> bool:
+        """Whether autocast turns FP32 weights to BF16."""
+        return self.autocast and self.stored == FP32
+
+    @property
+    def normed_casts(self) -> bool:
+        """Whether autocast turns a norm's FP32 output to BF16 before a matrix multiplication."""
+        return self.autocast and self.normed == FP32
+
+    @property
     def stream_casts(self) -> bool:
         """Whether autocast turns the FP32 stream to BF16 before a matrix multiplication."""
         return self.autocast and self.stream == FP32
@@ -72,7 +107,32 @@ class Step:
 
     @property
     def projection(self) -> int:
-        return BF16 if self.plain and self.autocast else self.stream
+        return BF16 if self.plain and self.autocast else self.normed
+
+    @property
+    def product(self) -> int:
+        """Of the MLP product: a GELU made of several operations has a power, which autocast runs in FP32."""
+        return FP32 if self.autocast and self.family.gelu_steps else self.projection
+
+    @property
+    def rotated(self) -> int:
+        """Of queries and keys as attention gets them: the rotary tables have the type of the stream."""
+        return self.stream if self.family.rotary_tables else self.projection
+
+    @property
+    def copies_context(self) -> bool:
+        """Whether o gets a copy of attention's output, whose layout is that of the queries: sliced of one projection and rotated."""
+        return self.eager or (self.family.fused_qkv and self.family.rotary_tables > 0)
+
+    @property
+    def rotated_casts(self) -> bool:
+        """Whether autocast turns FP32 queries and keys to BF16 for attention."""
+        return self.autocast and self.rotated == FP32
+
+    @property
+    def softmax(self) -> int:
+        """In which eager attention computes its softmax."""
+        return FP32 if self.autocast or self.family.softmax_fp32 else self.projection
 
     @property
     def attention(self) -> int:
@@ -96,6 +156,26 @@ class Step:
     def mask_bytes(self) -> int:
         """Bytes per element of a dropout mask, 0 without dropout."""
         return MASK if self.dropout else 0
+
+    @property
+    def drops(self) -> bool:
+        """Whether the model itself drops out attention weights and the outputs of attention and MLP."""
+        return self.family.dropout
+
+    @property
+    def residual_mask(self) -> int:
+        """Bytes of the mask of one such output."""
+        return self.hidden(MASK) if self.drops else 0
+
+    @property
+    def dropped_apart(self) -> bool:
+        """Whether eager attention multiplies another tensor than the softmax."""
+        return self.drops or not self.all_fp32
+
+    @property
+    def boundaries(self) -> int:
+        """Bytes of the boundaries of all layers; the first is the embedding's output."""
+        return (self.shape.layers - 1) * self.hidden(self.stream) + self.hidden(self.stored)
 
     @property
     def grouped(self) -> bool:
@@ -122,9 +202,19 @@ class Step:
         return (1, 1) if self.family.wide_qk_norms else (self.shape.heads, self.shape.kv_heads)
 
     @property
+    def parallel(self) -> bool:
+        """Whether attention and MLP read the layer's input side by side."""
+        return self.family.parallel_mlp
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether recomputation stops in down: nothing after it saves a tensor."""
+        return self.checkpointing and not self.norm_pairs and not self.drops
+
+    @property
     def stops_at_product(self) -> bool:
         """Whether recomputation stops before down's input: a quantised down without an adapter saves nothing that it waits for."""
-        return self.checkpointing and not self.norm_pairs and not self.plain and "down" not in self.targets
+        return self.stops_early and not self.plain and "down" not in self.targets
 
     @property
     def qk_norm(self) -> bool:
@@ -156,7 +246,7 @@ class Step:
 def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
     """The step of a valid job; `targets` name the projections that have an adapter."""
     quantised = job.base_storage in QUANTISED
-    fp32_stream = job.base_storage == "FP32" or (quantised and job.kbit_preparation == "Yes")
+    fp32_stored = job.base_storage == "FP32" or (quantised and job.kbit_preparation == "Yes")
     plain_loop = job.training_loop == "Plain loop"
     asked = {"By loop": plain_loop, "Yes": True, "No": False}
     return Step(
@@ -171,7 +261,7 @@ def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
         several=job.batch_size > 1,
         layers_adapted=layers_adapted,
         autocast=job.compute_precision == "BF16 mixed precision",
-        stream=FP32 if fp32_stream else BF16,
+        stored=FP32 if fp32_stored else BF16,
         adapter=FP32 if job.adapter_dtype == "FP32" else BF16,
         dropout=job.lora_dropout > 0,
         checkpointing=job.checkpointing,
@@ -197,10 +287,25 @@ def quantities(step: Step) -> dict[str, float]:
         "base_is_plain": int(step.plain),
         "stream_is_fp32": int(step.stream == FP32),
         "stream_casts": int(step.stream_casts),
+        "stored_bytes": step.stored,
+        "stored_casts": int(step.stored_casts),
         "stream_bytes": step.stream,
+        "norm_input_bytes": step.norm_input,
+        "norm_shares": int(step.norm_shares),
+        "normed_bytes": step.normed,
+        "normed_is_fp32": int(step.normed == FP32),
+        "stored_is_fp32": int(step.stored == FP32),
+        "layer_norm_on": int(step.family.layer_norm),
+        "rotary_on": int(step.family.rotary_tables > 0),
+        "gelu_steps_on": int(step.family.gelu_steps),
+        "parallel_on": int(step.parallel),
+        "model_drops": int(step.drops),
         "adapter_bytes": step.adapter,
         "branch_bytes": step.branch,
         "projection_bytes": step.projection,
+        "product_element_bytes": step.product,
+        "rotated_bytes": step.rotated,
+        "softmax_bytes": step.softmax,
         "attention_bytes": step.attention,
         "logit_bytes": step.logit,
         "values_cast": int(step.values_cast),

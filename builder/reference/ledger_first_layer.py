@@ -9,7 +9,7 @@ Source: PyTorch autograd; transformers gradient_checkpointing_enable; traces (te
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import FP32, Step
+from builder.reference.ledger_choices import FP32, MASK, Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved, weight_cast
@@ -54,8 +54,8 @@ def scores(step: Step) -> int:
         return 0
     bytes_ = 0
     if not step.targets & {"q", "k", "qkv"}:
-        bytes_ += (0 if step.all_fp32 else FP32) + step.family.attention_softcap * step.attention
-    if not step.targets & {"v", "qkv"} and not step.all_fp32:
+        bytes_ += step.softmax * step.dropped_apart + step.family.attention_softcap * step.attention + MASK * step.drops
+    if not step.targets & {"v", "qkv"} and step.dropped_apart:
         bytes_ += step.attention
     return step.scores * bytes_
 
@@ -65,7 +65,7 @@ def keys_and_values(step: Step, saved: Saved) -> int:
     if not step.eager or not step.targets & set(ATTENTION_INPUTS):
         return 0
     shape, width = step.shape, 0
-    if not step.targets & {"q", "qkv"} and (not step.cache or step.stream_casts or step.eager_expands):
+    if not step.targets & {"q", "qkv"} and (not step.cache or step.rotated_casts or step.eager_expands):
         width += shape.q_width if step.eager_expands else shape.kv_width
     if not step.targets & {"q", "k", "qkv"} and (not step.cache or step.values_cast or step.eager_expands):
         width += shape.q_width if step.eager_expands else saved.values_width
@@ -83,27 +83,29 @@ def attention(step: Step, saved: Saved) -> int:
     bytes_ += slides * (saved.window_extra - apart)  # a cache apart from the repeated keys and values stays
     if not direct:
         return bytes_ + saved.context_copy
-    if step.eager or step.family.fused_qkv:
+    if step.copies_context:
         return bytes_
     return bytes_ - step.tokens * step.shape.q_width * step.attention
 
 
 def mlp(step: Step, saved: Saved) -> int:
-    """The norms and what gate and up save, where nothing in attention has an adapter."""
-    if step.targets & {*ATTENTION_INPUTS, "o"}:
+    """The norms and what gate and up save, where nothing in attention has an adapter, or the MLP reads the layer's input."""
+    if not step.parallel and step.targets & {*ATTENTION_INPUTS, "o"}:
         return 0
     casts = sum(weight_cast(step, name) for name in matrices(step) if name in MLP_INPUTS)
-    bytes_ = saved.post_norm + saved.norm + casts + masks(step, MLP_INPUTS)
+    bytes_ = saved.post_norm + saved.residual_mask + saved.second_norm + casts + masks(step, MLP_INPUTS)
     if step.int8 and not (kinds(step)["stream"].direct and step.targets & set(MLP_INPUTS)):
         bytes_ += saved.mlp_input
     return bytes_
 
 
 def product(step: Step, saved: Saved) -> int:
-    """The tensors of the MLP, where only down has an adapter."""
-    if step.targets & {*ATTENTION_INPUTS, "o", *MLP_INPUTS}:
+    """The tensors of the MLP, where of what leads to it only down has an adapter."""
+    before = () if step.parallel else (*ATTENTION_INPUTS, "o")
+    if step.targets & {*before, *MLP_INPUTS}:
         return 0
-    return saved.mlp_tensors + weight_cast(step, "down") + masks(step, ("down",))
+    direct = kinds(step)["product"].direct and "down" in step.targets
+    return (0 if direct or not step.parallel else saved.product_saved) + saved.mlp_tensors + weight_cast(step, "down") + masks(step, ("down",))
 
 
 def parts(step: Step, saved: Saved) -> dict[str, int]:

@@ -9,7 +9,7 @@ Source: traces (tests/tracer) of transformers' decoder layers.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import BF16, FP32, MASK, Step
 from builder.reference.ledger_projections import forward, projections, stopped
 from builder.reference.ledger_saved import Saved
 
@@ -18,19 +18,37 @@ def rotation(step: Step) -> int:
     """Queries, keys and values, and three more tensors of the queries' width."""
     q, kv = step.shape.q_width, step.shape.kv_width
     normed = step.stream if step.qk_norm else step.projection
+    if not step.family.rotary_tables:
+        return step.tokens * (q + 2 * kv) * step.projection
     return step.tokens * (3 * q * step.stream + (q + kv) * normed + kv * step.projection)
 
 
 def softmax_inputs(step: Step) -> int:
-    """Queries, keys and values at the softmax of eager attention, repeated for grouped heads."""
+    """Queries, keys and values at the softmax of eager attention, repeated for grouped heads; with LayerNorm and one projection its
+    output, and what is rotated of it.
+    """
     q, kv = step.shape.q_width, step.shape.kv_width
+    if step.family.layer_norm and step.family.fused_qkv:
+        return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream)
     both = step.stream + step.projection
     return step.tokens * (q * step.stream + kv * both + (q * both if step.eager_expands else 0))
 
 
 def softmax_element(step: Step) -> int:
-    """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax."""
-    return 2 * FP32 + (BF16 if step.stream == BF16 else 0)
+    """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax; or that, dropped out, and the mask."""
+    scores = 2 * step.softmax + (BF16 if step.stored < step.softmax else 0)
+    return max(scores, step.drops * (step.softmax + step.rotated + MASK))
+
+
+def recorded_element(step: Step) -> int:
+    """The same of a layer that saves, which has the cast of the dropped-out softmax as well; and the soft-cap."""
+    dropped = step.drops * (step.softmax + step.rotated + MASK + BF16 * step.autocast)
+    return max(softmax_element(step), dropped) + step.family.attention_softcap * step.attention
+
+
+def weights_held(step: Step) -> int:
+    """Eager: dropped-out attention weights that a layer holds to its end beside their cast, which is what it saves."""
+    return step.scores * step.rotated if step.eager and step.drops and step.rotated != step.attention else 0
 
 
 def post_norm_work(step: Step) -> int:
@@ -52,41 +70,47 @@ def sliding_here(step: Step, saved: Saved) -> int:
 
 def middle(step: Step) -> int:
     """Hidden states between attention and MLP, where neither a norm nor the MLP itself keeps them."""
-    return step.hidden(step.stream) if step.norms_first and step.stream == BF16 else 0
+    return step.hidden(step.stream) if step.norms_first and not step.norm_shares else 0
 
 
-def beside(step: Step, attention_input: int, shared_input: int) -> int:
-    """What a layer at work that saves has beside its own points: its input, unless that is saved already, as `attention_input` or,
-    except in a lone layer, as the `shared_input` of its first norm.
-    """
-    lone = shared_input if step.layers_adapted == 1 else 0
-    own_input = step.hidden(step.stream) - (0 if step.norms_first else attention_input)
+def activation_input(step: Step) -> int:
+    """Input of a GELU in steps beside the FP32 cast that its power saves."""
+    return step.tokens * step.shape.feed_forward * step.projection if step.product != step.projection else 0
+
+
+def held_output(step: Step) -> int:
+    """The output of attention, where the layer's code holds it while the MLP runs."""
+    return step.hidden(step.attention) if step.family.holds_attention_output else 0
+
+
+def beside(step: Step, attention_input: int) -> int:
+    """What a layer at work that saves has beside its own points; a lone one's input, too. Its input may be saved as `attention_input`."""
+    lone = step.hidden(step.stream) if step.layers_adapted == 1 and step.norm_shares else 0
+    own_input = step.hidden(step.stored) - (0 if step.norms_first else attention_input)
     return own_input + middle(step) + lone
 
 
 def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
-    boundary, roles = step.hidden(step.stream), projections(step)
-    entry = saved.attention_first + (boundary - saved.attention_input if step.norms_first else 0)
-    side = saved.attention_side + sliding_here(step, saved) + middle(step)
-    mlp = side + boundary - saved.mlp_input
-    early = step.checkpointing and not step.norm_pairs
-    product = mlp + saved.gate + saved.up + (3 + (not step.stops_at_product)) * saved.product
-    gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
-    element = softmax_element(step) + step.family.attention_softcap * step.attention
-    before_up, up = mlp + saved.gate + 2 * saved.product, forward(step, roles["up"], True)
+    normed, roles = step.hidden(step.normed), projections(step)
+    entry = saved.attention_first + (normed - saved.attention_input if step.norms_first else 0)
+    side = saved.attention_side + sliding_here(step, saved) + (0 if step.parallel else middle(step)) + held_output(step) + weights_held(step)
+    mlp = side + normed - saved.mlp_input
+    product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
+    gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
+    before_up, up = mlp + saved.gate + 2 * step.family.gated_mlp * saved.product, forward(step, roles["up"], True)
     fused = step.family.fused_gate_up
     stops = step.hidden(FP32) if step.checkpointing else 0
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
-    last += 0 if step.norms_first else boundary - saved.mlp_input  # the hidden states to which the MLP's output is added
+    last += 0 if step.norms_first else normed - saved.mlp_input  # the hidden states to which the MLP's output is added
     return {
         "recorded_rotation_bytes": entry + rotation(step),
-        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * element if step.eager else 0,
+        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * recorded_element(step) if step.eager else 0,
         "recorded_gate_weight_bytes": mlp + gate[0],
         "recorded_gate_rest_bytes": mlp + gate[1],
         "recorded_up_weight_bytes": 0 if fused else before_up + up[0],
         "recorded_up_rest_bytes": 0 if fused else before_up + up[1],
-        "recorded_product_bytes": product,
+        "recorded_product_bytes": product + activation_input(step),
         "recorded_down_weight_bytes": product + down[0],
         "recorded_down_rest_bytes": product + down[1],
         "recorded_post_norm_bytes": last if step.norm_pairs else 0,
@@ -98,14 +122,15 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     layer count as saved, down's only from down on, those after attention only from there.
     """
     boundary, roles = step.hidden(step.stream), projections(step)
-    fused = step.family.fused_gate_up
-    not_yet, hidden = (saved.product, 0) if step.int8 else (0, boundary)
-    later = saved.product + boundary + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
+    fused, gated = step.family.fused_gate_up, step.family.gated_mlp
+    not_yet, hidden = (saved.product, 0) if step.int8 else (0, step.hidden(step.normed))
+    later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
     softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
-    weights = step.scores * step.stream if step.eager else 0  # the layer holds them to its end
-    mlp = boundary + hidden + weights
+    weights = step.scores * step.rotated if step.eager else 0  # the layer holds them to its end
+    mlp = (0 if step.parallel else boundary) + held_output(step) + hidden + weights
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
-    before_up, before_down = mlp + saved.product - not_yet, mlp + (1 + 2 * fused) * saved.product
+    activation = 2 * (saved.product + step.tokens * step.shape.feed_forward * step.projection) if step.family.gelu_steps else (2 + gated + fused) * saved.product
+    before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product
     return {
         "passing_rotation_bytes": hidden + rotation(step) - later,
         "passing_softmax_bytes": softmax if step.eager else 0,
@@ -113,7 +138,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
         "passing_gate_rest_bytes": mlp + gate[1] - not_yet,
         "passing_up_weight_bytes": 0 if fused else before_up + up[0],
         "passing_up_rest_bytes": 0 if fused else before_up + up[1],
-        "passing_product_bytes": mlp + (3 + fused) * saved.product - not_yet,
+        "passing_product_bytes": mlp + activation - not_yet,
         "passing_down_weight_bytes": before_down + down[0],
         "passing_down_rest_bytes": before_down + down[1],
         "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,
@@ -125,7 +150,7 @@ def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str
     saving, not_saving = recorded(step, saved), passing(step, saved)
     most, layers = max(saving.values()), standing["saved_layers_bytes"]
     if not step.checkpointing:  # the layer at work is the top one
-        layers += beside(step, saved.attention_input, saved.shared_input) - saved.layer - step.sliding_layers(1) * saved.window_extra
+        layers += beside(step, saved.attention_input) - saved.layer - step.sliding_layers(1) * saved.window_extra
     over = standing["forward_standing_bytes"] + standing["masks_bytes"] + layers
     return {
         **saving,

@@ -39,7 +39,7 @@ def projection_bytes(step: Step) -> float:
     sizes = stored(step)
     weights = sum(inputs * outputs for inputs, outputs in sizes)
     if step.plain:
-        return weights * step.stream
+        return weights * step.stored
     if step.int8:
         return weights * INT8 + FP32 * sum(outputs for _, outputs in sizes)
     scale = FP32 if step.storage == "NF4" else 1 + FP32 / SCALES_PER_SECOND_SCALE
@@ -58,5 +58,5 @@ def quantities(step: Step, parameters: int) -> dict[str, float]:
     return {
         "base_parameters": parameters,
         "unquantised_parameters": outside,
-        "frozen_base_bytes": outside * step.stream + step.shape.layers * projection_bytes(step),
+        "frozen_base_bytes": outside * step.stored + step.shape.layers * projection_bytes(step),
     }

@@ -62,9 +62,9 @@ def copies(step: Step, given: int) -> Copies:
 def kinds(step: Step) -> dict[str, Copies]:
     """Of the three inputs: a norm's output (`stream`), attention's (`context`), the MLP product (`product`)."""
     return {
-        "stream": copies(step, step.stream),
+        "stream": copies(step, step.normed),
         "context": copies(step, step.attention),
-        "product": copies(step, step.projection),
+        "product": copies(step, step.product),
     }
 
 

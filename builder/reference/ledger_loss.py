@@ -23,29 +23,33 @@ def chunk_tokens(step: Step) -> int:
 def chunk_work(step: Step) -> int:
     """Logits of a chunk; under autocast with an FP32 head also casts of head and chunk."""
     tokens, vocabulary, width = chunk_tokens(step), step.shape.vocabulary, step.shape.hidden_size
-    if step.stream_casts:
-        return BF16 * (vocabulary * width + tokens * (vocabulary + width))
-    return tokens * vocabulary * step.stream
+    if step.normed_casts:
+        return BF16 * (step.stored_casts * vocabulary * width + tokens * (vocabulary + width))
+    return tokens * vocabulary * step.stored
 
 
 def norm_work(step: Step, masks: int) -> int:
-    """The final norm: three FP32 tensors and two roots; its input, the embedding output and the masks where nothing else keeps them."""
-    outside = (step.stream == BF16) + (not step.checkpointing)
-    kept = 0 if step.checkpointing else masks
-    return 3 * step.hidden(FP32) + outside * step.hidden(step.stream) + kept + 2 * FP32 * step.tokens
+    """The final norm: three FP32 tensors (of LayerNorm what it saves and its output) and two statistics; its input, the embedding
+    output and the masks where nothing else keeps them.
+    """
+    made = step.hidden(step.norm_input) + step.hidden(step.normed) if step.family.layer_norm else 3 * step.hidden(FP32)
+    kept = 0 if step.checkpointing else masks + step.hidden(step.stored)
+    return made + (0 if step.norm_shares else step.hidden(step.stream)) + kept + 2 * FP32 * step.tokens
 
 
 def norm_backward(step: Step) -> int:
-    """The most that a norm's backward holds: five FP32 tensors."""
+    """The most that a norm's backward holds: five FP32 tensors; of LayerNorm the gradients of its output and of its input."""
+    if step.family.layer_norm:
+        return step.hidden(step.normed) + step.hidden(step.norm_input)
     return 5 * step.hidden(FP32)
 
 
 def quantities(step: Step, standing: dict[str, float], held: float, casts: int, norm: int) -> dict[str, float]:
     """In the loss, after forward, at the start of backward; and what either kind of loss holds."""
     tokens, vocabulary = step.tokens, step.shape.vocabulary
-    hidden, labels = step.hidden(step.stream), standing["token_ids_bytes"]
+    hidden, labels = step.hidden(step.normed), standing["token_ids_bytes"]
     logits, fp32 = tokens * vocabulary * step.logit, tokens * vocabulary * FP32
-    head_cast = BF16 * vocabulary * step.shape.hidden_size if step.stream_casts else 0
+    head_cast = BF16 * vocabulary * step.shape.hidden_size if step.stored_casts else 0
     full_saved = logits + fp32 + head_cast + (logits if step.family.logit_softcap else 0)
     full_work = norm + full_saved + (fp32 if step.logit < FP32 else 0) + hidden + labels
     fused_work = norm + 2 * hidden + labels + FP32 * tokens + chunk_work(step)

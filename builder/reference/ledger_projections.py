@@ -45,20 +45,25 @@ def projections(step: Step) -> dict[str, Projection]:
     return found
 
 
+def recasts(step: Step, it: Projection) -> bool:
+    """Whether autocast turns the FP32 input of a plain layer to BF16: a norm's output, or the product of a GELU in steps."""
+    return step.autocast and step.family.gelu_steps if it.role == "down" else step.normed_casts
+
+
 def plain_work(step: Step, it: Projection) -> int:
     """A BF16 or FP32 layer at work: casts of weight and input, output."""
-    recast = BF16 if step.stream_casts and it.role != "down" else 0
+    recast = BF16 if recasts(step, it) else 0
     return it.cast + step.tokens * (recast * it.inputs + step.projection * it.outputs)
 
 
 def nf4_work(step: Step, it: Projection) -> int:
     """An NF4 layer at work: it multiplies in BF16 by its dequantised weight."""
-    return BF16 * (step.tokens * ((step.stream > BF16) * it.inputs + it.outputs) + it.inputs * it.outputs)
+    return BF16 * (step.tokens * ((step.normed > BF16) * it.inputs + it.outputs) + it.inputs * it.outputs)
 
 
 def nf4_output(step: Step, it: Projection) -> int:
     """An NF4 layer once its weight is gone: it gives back the type of its input."""
-    upcast = BF16 * (it.inputs + it.outputs) if step.stream > BF16 else 0
+    upcast = BF16 * (it.inputs + it.outputs) if step.normed > BF16 else 0
     return step.tokens * (upcast + step.projection * it.outputs) if step.nf4 else 0
 
 

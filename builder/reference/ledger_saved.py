@@ -14,22 +14,25 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import BF16, FP32, MASK, Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import Copies, kinds
 
 ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
+NAMES = {"norm": "norm_saved", "post_norm": "post_norm_saved", "second_norm": "second_norm_saved", "final_norm": "norm"}
+"""Of fields whose workbook name is another."""
+
 
 @dataclass(frozen=True)
 class Saved:
-    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer; `final_norm` is the same of the final norm, which no layer has;
-    `shared_input` the input of the layer, where its first norm saves it as it is.
+    """Bytes that a layer saves, in the order in which its forward pass saves them. `residual_mask` counts once
+    here, twice in a layer; the second norm of a parallel layer may save the tensor that the first has; `final_norm` is that of
+    the final norm, which no layer has.
     `values_width` is that of the storage that keeps the values, elements."""
 
     final_norm: int
     norm: int
-    shared_input: int
     attention_input: int
     attention_adapters: int
     attention_weight_casts: int
@@ -43,9 +46,12 @@ class Saved:
     o_adapters: int
     o_weight_cast: int
     post_norm: int
+    residual_mask: int
+    second_norm: int
     mlp_input: int
     gate: int
     up: int
+    mlp_tensors: int
     product: int
     product_saved: int
     down: int
@@ -67,15 +73,11 @@ class Saved:
     @property
     def attention_side(self) -> int:
         """Up to the input of the MLP."""
-        return self.attention_first + self.attention_core + self.o + self.post_norm + self.norm + self.mlp_input
-
-    @property
-    def mlp_tensors(self) -> int:
-        return 3 * self.product
+        return self.attention_first + self.attention_core + self.o + self.post_norm + self.residual_mask + self.second_norm + self.mlp_input
 
     @property
     def mlp_side(self) -> int:
-        return self.gate + self.up + self.mlp_tensors + self.product_saved + self.down + self.post_norm
+        return self.gate + self.up + self.mlp_tensors + self.product_saved + self.down + self.post_norm + self.residual_mask
 
     @property
     def layer(self) -> int:
@@ -85,7 +87,7 @@ class Saved:
 def weight_cast(step: Step, projection: str) -> int:
     """The BF16 cast of an FP32 weight that autograd keeps, 0 where there is none."""
     inputs, outputs = matrices(step)[projection]
-    return BF16 * inputs * outputs if step.plain and step.stream_casts else 0
+    return BF16 * inputs * outputs if step.plain and step.stored_casts else 0
 
 
 def adapter_saved(step: Step, projection: str, made: Copies) -> int:
@@ -101,22 +103,33 @@ def shares_input(step: Step, projections: tuple[str, ...], made: Copies) -> bool
     return step.int8 or (made.direct and any(name in step.targets for name in projections))
 
 
+def mlp_tensors(step: Step) -> int:
+    """Outputs of gate, activation and up; without a gate up's; of a GELU in steps its input, half of that, tanh, 1 + tanh."""
+    elements = step.tokens * step.shape.feed_forward
+    if step.family.gelu_steps:
+        return elements * (3 * step.product + step.projection)
+    return elements * step.projection * (3 if step.family.gated_mlp else 1)
+
+
 def saved_by_layer(step: Step) -> Saved:
     """Every tensor that a layer with adapters saves."""
     shape, tokens = step.shape, step.tokens
     q, kv, ff = shape.q_width, shape.kv_width, shape.feed_forward
     made = kinds(step)
     here = matrices(step)
-    norm = step.hidden(FP32) + FP32 * tokens
+    norm = step.hidden(step.norm_input) + step.norm_statistics * tokens
     own_input = step.norms_first or not step.checkpointing  # else it is the boundary, which checkpointing keeps
-    product = tokens * ff * step.projection
+    product = tokens * ff * step.product
     copied = step.cache or step.values_cast or (step.eager and step.several)
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
     expands = step.eager_expands
     keys_values = 2 * q if expands else kv + values
-    cache = step.cache * tokens * kv * (step.stream + step.projection)
+    if step.family.fused_qkv and not step.family.rotary_tables:
+        whole = step.cache and not step.values_cast and not (step.eager and step.several)
+        keys_values = 2 * kv + 2 * kv * whole  # slices of one tensor, which the queries keep where the cache copies the others
+    cache = step.cache * tokens * kv * (step.rotated + step.projection)
     copies = step.cache * tokens * kv * (
-        step.stream * (step.stream_casts or expands) + step.projection * (step.values_cast or expands)
+        step.rotated * (step.rotated_casts or expands) + step.projection * (step.values_cast or expands)
     )
     repeats = step.grouped and shape.kv_heads > 1
     window = step.tokens * step.sequence * step.attention
@@ -125,27 +138,29 @@ def saved_by_layer(step: Step) -> Saved:
     return Saved(
         final_norm=norm,
         norm=norm if step.norms_first else 0,
-        shared_input=step.hidden(FP32) if step.norms_first and step.stream == FP32 else 0,
-        attention_input=own_input * step.hidden(step.stream) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
+        attention_input=own_input * step.hidden(step.normed) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
         attention_adapters=sum(adapter_saved(step, name, made["stream"]) for name in here if name in ATTENTION_INPUTS),
         attention_weight_casts=sum(weight_cast(step, name) for name in here if name in ATTENTION_INPUTS),
         qk_norms=step.qk_norm * tokens * FP32 * (q + kv + sum(step.roots)),
         attention_tensors=tokens * step.attention * (q + keys_values + (0 if step.eager else q)),
         log_sum_exp=0 if step.eager else tokens * shape.heads * FP32,
         scores=step.eager * step.scores * (
-            FP32 + step.attention * (not step.all_fp32) + step.attention * step.family.attention_softcap
+            step.softmax + step.attention * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
         ),
         cache=cache,
         cache_copies=copies,
         context_copy=tokens * q * step.attention * (
-            (step.eager or step.family.fused_qkv) and shares_input(step, ("o",), made["context"])
+            step.copies_context and shares_input(step, ("o",), made["context"])
         ),
         o_adapters=adapter_saved(step, "o", made["context"]),
         o_weight_cast=weight_cast(step, "o"),
         post_norm=norm if step.norm_pairs else 0,
-        mlp_input=step.hidden(step.stream) * shares_input(step, MLP_INPUTS, made["stream"]),
+        residual_mask=step.residual_mask,
+        second_norm=(step.norm_statistics * tokens if step.parallel and step.norm_shares else norm) if step.norms_first else 0,
+        mlp_input=step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
         gate=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name in ("gate", "gate_up")),
         up=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name == "up"),
+        mlp_tensors=mlp_tensors(step),
         product=product,
         product_saved=product * shares_input(step, ("down",), made["product"]),
         down=adapter_saved(step, "down", made["product"]) + weight_cast(step, "down"),
@@ -157,7 +172,7 @@ def saved_by_layer(step: Step) -> Saved:
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
     """Every tensor kind of a layer by the workbook's name, and their sums."""
     named = {
-        f"{'norm' if name == 'final_norm' else 'norm_saved' if name == 'norm' else 'post_norm_saved' if name == 'post_norm' else name}_bytes": value
+        f"{NAMES.get(name, name)}_bytes": value
         for name, value in asdict(saved).items()
         if name not in ("scores", "cache", "gate", "up", "down", "values_width")
     }
@@ -170,6 +185,9 @@ def quantities(step: Step, saved: Saved) -> dict[str, int]:
         "down_saved_bytes": saved.down,
         "values_width": saved.values_width,
         "boundary_bytes": step.hidden(step.stream),
+        "boundaries_bytes": step.boundaries,
+        "embedding_output_bytes": step.hidden(step.stored),
+        "norm_output_bytes": step.hidden(step.normed),
         "hidden_fp32_bytes": step.hidden(FP32),
         "gate_weight_cast_bytes": sum(weight_cast(step, name) for name in matrices(step) if name in ("gate", "gate_up")),
         "up_weight_cast_bytes": sum(weight_cast(step, name) for name in matrices(step) if name == "up"),

@@ -1,4 +1,4 @@
-"""Draws jobs at random over every family and every choice that the ledger covers, small enough to trace in seconds."""
+"""Draws jobs at random over every modelled family and every choice that the ledger covers, small enough to trace in seconds."""
 from __future__ import annotations
 
 from random import Random
@@ -13,16 +13,22 @@ SHORTEST, LONGEST, LONGEST_EAGER = 7, 13, 11.5  # powers of two, in tokens of on
 FIXED = ("allocator_mode",)
 
 
+def modelled(presets) -> list[str]:
+    """The families whose activations the ledger knows."""
+    return sorted(slug for slug, family in presets.families.items() if family.activations_modelled)
+
+
 def draw(presets, random: Random) -> dict[str, object]:
     """The inputs of a job: a model of a family drawn first, with its real widths and at most LAYERS layers."""
-    family = random.choice(sorted(presets.families))
+    family = random.choice(modelled(presets))
     model = random.choice([model for model in presets.models if model.family == family])
     typed: dict[str, object] = {"base_model": model.name}
     for spec in presets.inputs:
         if spec.kind == "choice" and spec.name not in FIXED:
             typed[spec.name] = random.choice([choice.name for choice in spec.choices])
     if typed["lora_targets"] == CUSTOM:
-        typed[f"target_{random.choice(PROJECTIONS)}"] = "Yes"
+        there = [name for name in PROJECTIONS if name != "gate" or presets.families[family].gated_mlp]
+        typed[f"target_{random.choice(there)}"] = "Yes"
     layers = min(model.shape.layers, random.randint(LAYERS // 2, LAYERS))
     eager = typed["attention_kernel"] == "Eager" or presets.families[family].eager_only
     batch = random.choice(BATCHES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import bitsandbytes as bnb
 import torch
 from bitsandbytes.functional import QuantState
+from transformers.pytorch_utils import Conv1D
 
 from tests.tracer.cuda import OUTLIER_THRESHOLD
 
@@ -11,16 +12,21 @@ BLOCK, BLOCKS_PER_SCALE = 64, 256  # NF4: weights per block, blocks per second-l
 
 
 def quantise(model: torch.nn.Module, storage: str) -> None:
-    """Replace every Linear but the output head by an NF4 or INT8 layer. Call with the meta device as default."""
+    """Replace what transformers' replace_with_bnb_linear would: every Linear (no subclass) and Conv1D but the output head.
+
+    Call with the meta device as default.
+    """
+    head = model.get_output_embeddings()
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
-            if type(child) is not torch.nn.Linear or name == "lm_head":
+            if child is head or not (type(child) is torch.nn.Linear or isinstance(child, Conv1D)):
                 continue
             has_bias = child.bias is not None
+            inputs, outputs = (child.nx, child.nf) if isinstance(child, Conv1D) else (child.in_features, child.out_features)
             if storage == "INT8":
-                layer = bnb.nn.Linear8bitLt(child.in_features, child.out_features, bias=has_bias, has_fp16_weights=False, threshold=OUTLIER_THRESHOLD)
+                layer = bnb.nn.Linear8bitLt(inputs, outputs, bias=has_bias, has_fp16_weights=False, threshold=OUTLIER_THRESHOLD)
             else:
-                layer = bnb.nn.Linear4bit(child.in_features, child.out_features, bias=has_bias, compute_dtype=torch.bfloat16, quant_type="nf4")
+                layer = bnb.nn.Linear4bit(inputs, outputs, bias=has_bias, compute_dtype=torch.bfloat16, quant_type="nf4")
             if has_bias:
                 layer.bias = torch.nn.Parameter(child.bias.data, requires_grad=False)
             setattr(module, name, layer)

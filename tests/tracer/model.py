@@ -22,7 +22,8 @@ def prepared(job: Job) -> bool:
 def module_names(family, projections) -> list[str]:
     """transformers' names of the targeted projections; on a fused one any of its parts means the whole."""
     fused = {part: name for name, parts in family.fused_projections.items() for part in parts}
-    return list(dict.fromkeys(f"{fused.get(projection, projection)}_proj" for projection in projections))
+    named = (family.modules.get(fused.get(projection, projection)) for projection in projections)
+    return list(dict.fromkeys(name for name in named if name))
 
 
 def config_of(model, family, shape=None) -> transformers.PretrainedConfig:
@@ -38,13 +39,15 @@ def config_of(model, family, shape=None) -> transformers.PretrainedConfig:
         "partial_rotary_factor": model.rotary_share if model.rotary_share < 1 else None,
         "attention_bias": model.shape.o_bias,  # of all four; that Qwen2 has one on q, k and v is in its layers
         "mlp_bias": model.shape.mlp_bias,
+        "n_inner": shape.feed_forward,
+        "ffn_hidden_size": shape.feed_forward,
     }
     known = vars(make()) | {"partial_rotary_factor": None}
     optional = {key: value for key, value in optional.items() if key in known and (value is not None or key == "sliding_window")}
     config = make(
         hidden_size=shape.hidden_size, num_hidden_layers=shape.layers, num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads,
         intermediate_size=shape.feed_forward, vocab_size=shape.vocabulary, tie_word_embeddings=model.shape.tied_embeddings,
-        max_position_embeddings=1 << 20, **{"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0} | optional | dict(family.transformers_config),
+        max_position_embeddings=model.shape.learned_positions or 1 << 20, **{"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0} | optional | dict(family.transformers_config),
     )
     if layer_types := getattr(config, "layer_types", None):
         every = model.full_attention_every

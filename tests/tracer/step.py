@@ -109,7 +109,8 @@ def _watch(model: torch.nn.Module, live: LiveStorages) -> None:
         short = ".".join("*" if part.isdigit() else part for part in name.split(".") if part not in ("base_model", "model", "default"))
         module.register_forward_pre_hook(lambda *_, short=short: live.modules.append(short))
         module.register_forward_hook(lambda *_: _leave(live), always_call=True)
-    layers = model.get_base_model().model.layers
+    backbone = model.get_base_model().base_model
+    layers = getattr(backbone, "layers", None) or backbone.h
     for layer in layers:
         layer.register_forward_hook(lambda layer, _, out: _layer_done(live, layer is layers[-1], out))
 
@@ -119,7 +120,8 @@ def _leave(live: LiveStorages) -> None:
     live.modules.pop()
 
 
-def _layer_done(live: LiveStorages, last: bool, hidden: torch.Tensor) -> None:
+def _layer_done(live: LiveStorages, last: bool, out: torch.Tensor | tuple) -> None:
+    hidden = out[0] if isinstance(out, tuple) else out
     if live.phase != FORWARD:
         return  # run again in backward, under checkpointing
     if hidden.grad_fn is not None:
@@ -143,8 +145,8 @@ def _full_loss(model, ids, labels):
 def _fused_loss(model, ids, labels):
     """The backbone's hidden states into the fused loss; there are no logits to hold on to."""
     inner = model.get_base_model()
-    out = inner.model(input_ids=ids)
+    out = inner.base_model(input_ids=ids)
     shifted = torch.nn.functional.pad(labels, (0, 1), value=-100)[..., 1:].contiguous().view(-1)
     hidden = out.last_hidden_state
-    loss = FusedLinearCrossEntropy.apply(hidden.view(-1, hidden.shape[-1]), inner.lm_head.weight)
+    loss = FusedLinearCrossEntropy.apply(hidden.view(-1, hidden.shape[-1]), inner.get_output_embeddings().weight)
     return {"loss": loss / shifted.numel(), "past_key_values": out.get("past_key_values")}
