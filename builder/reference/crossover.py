@@ -13,6 +13,7 @@ from typing import Mapping, Sequence
 from builder.presets import Presets
 from builder.reference import break_even
 from builder.reference.article_verdict import DOES_NOT_FIT
+from builder.reference.card_notes import uses_bf16
 from builder.reference.ledger_total import TIGHT, verdict
 from builder.reference.shape import DIMENSIONS
 from builder.reference.shown import BLANK, NONE, percent
@@ -56,7 +57,8 @@ def methods(presets: Presets, jobs: Sequence[Sized], cards: Sequence[OnCard]) ->
         "method_total_gb": [job.ledger["total_gb"] for job in jobs],
         "method_headroom_gb": [job.ledger["headroom_gb"] for job in jobs],
         "method_verdict": [job.ledger["fit_verdict"] for job in jobs],
-        "method_card": [card.name if card else NONE for card in held],
+        "method_card": [card.called(uses_bf16(job.job)) if card else NONE for card, job in pairs],
+        "method_bf16_used": [int(uses_bf16(job.job)) for job in jobs],
         "method_card_gb": [card.place.capacity_gb if card else BLANK for card in held],
         "method_card_headroom_gb": [card.headroom_gb(job.reserve) if card else BLANK for card, job in pairs],
         "method_card_share": [share(card, job) if card else BLANK for card, job in pairs],
@@ -73,7 +75,7 @@ def on_cards(jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
     """Each method on every card."""
     places = [card.place for card in cards]
     found: Columns = {
-        "fit_card": [card.name for card in cards],
+        "fit_card": [card.called(True) for card in cards],
         "fit_place": [card.number for card in cards],
         "fit_row": [card.row for card in cards],
         "fit_shown": [1] * len(cards),
@@ -122,7 +124,7 @@ def of_method(key: str, jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Colum
     return {
         f"by_{key}_gb": totals,
         f"by_{key}_headroom_gb": [card.headroom_gb(job.reserve) if card else BLANK for card, job in zip(held, jobs)],
-        f"by_{key}_card": [card.name if card else several(cards, job) for card, job in zip(held, jobs)],
+        f"by_{key}_card": [card.called(uses_bf16(job.job)) if card else several(cards, job) for card, job in zip(held, jobs)],
         f"by_{key}_reserve_bytes": [job.reserve for job in jobs],
         f"by_{key}_place": [card and card.number for card in held],
         f"by_{key}_held": [int(card is not None) for card in held],
@@ -148,7 +150,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
     rows = {model.name: row for row, model in enumerate(presets.models)}
     order = [rows[model.name] for model in by_size(presets.models)]
     found: Columns = {
-        "takes_card": [card.name for card in cards],
+        "takes_card": [card.called(True) for card in cards],
         "takes_place": [card.number for card in cards],
         "takes_shown": [1] * len(cards),
         "takes_room_bytes": [card.place.room_bytes for card in cards],
@@ -169,7 +171,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
 
 def leaves(subject: str, otherwise: str, card: OnCard | None, sized: Sized) -> str:
     """Where a method fits, and what it leaves there."""
-    return f"{subject} takes the {card.name} and leaves {percent(share(card, sized))} of it" if card else otherwise
+    return f"{subject} takes the {card.called(uses_bf16(sized.job))} and leaves {percent(share(card, sized))} of it" if card else otherwise
 
 
 def sentence(lora: Sized, qlora: Sized, cards: Sequence[OnCard]) -> dict[str, object]:

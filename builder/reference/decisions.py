@@ -29,7 +29,7 @@ def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object
     lies beyond the last place: no card holds it. Raises ValueError for a job with an invalid input.
     """
     sized = size(presets, typed)
-    cards = smallest_card.in_order(sized.job, presets.cards)
+    cards = smallest_card.in_order(presets, sized.job)
     return {
         **largest.quantities(sized.job, sized.shared),
         **smallest_card.quantities(presets, sized, cards),
