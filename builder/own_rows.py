@@ -7,10 +7,11 @@ from datetime import date
 
 from pydantic import ValidationError
 
+from builder.card_schema import CardPreset, Context, Memory, OtherEcc, Windows
 from builder.engines.session import ErrorValue
 from builder.engines.workbook_file import Cell, WorkbookFile
 from builder.presets import Presets
-from builder.schema import DIMENSIONS, CardPreset, Context, Family, Memory, ModelPreset, Parameters, Shape
+from builder.schema import DIMENSIONS, Family, ModelPreset, Parameters, Shape
 
 OWN = {"source": "typed by the user", "date": date.min}
 OPTIONAL = ("learned_positions", "experts", "experts_per_token")
@@ -89,14 +90,28 @@ def _attention(row: Mapping[str, object], largest: float) -> dict[str, object] |
 
 def _card(row: Mapping[str, object], largest_mib: float) -> list[CardPreset]:
     usable, context = row["memory_mib"], row["context_mib"]
-    if not all(isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= largest_mib for value in (usable, context)):
+    if not all(_number(value) and 0 < value <= largest_mib for value in (usable, context)):
         return []
-    if row["estimate"] not in (None, "Yes", "No"):
+    if any(row[flag] not in (None, "Yes", "No") for flag in ("estimate", "native_bf16")):
         return []
-    memory = Memory.model_construct(usable_mib=usable, estimate=row["estimate"] == "Yes", **OWN)
+    other, shown = _positive(row["other_ecc_mib"]), _positive(row["windows_mib"])
+    memory = Memory.model_construct(
+        usable_mib=usable, estimate=row["estimate"] == "Yes", **OWN,
+        other_ecc=OtherEcc.model_construct(state=row["other_ecc"], usable_mib=other, estimate=row["other_ecc_estimate"] == "Yes", **OWN)
+        if other and row["other_ecc"] in ("ECC on", "ECC off") else None,
+        windows=Windows.model_construct(shown_mib=shown, **OWN) if shown else None)
     capability = row["compute_capability"]  # a text or a number; blank is not Hopper
     return [CardPreset.model_construct(name=row["name"], slug="", memory=memory, context=Context.model_construct(mib=context, **OWN),
-                                       compute_capability=None if capability is None else str(capability), notes=None)]
+                                       compute_capability=None if capability is None else str(capability), native_bf16=row["native_bf16"] != "No", notes=None)]
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _positive(value: object) -> float | None:
+    """A number above 0; None for anything else, which shows no note."""
+    return value if _number(value) and value > 0 else None
 
 
 def _whole(value: object) -> object:

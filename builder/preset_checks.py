@@ -1,4 +1,4 @@
-"""Checks of presets that go beyond one field: shapes, counts, capacities, names, choices, defaults, bounds and typed values."""
+"""Checks of presets that go beyond one field: shapes, counts, names, choices, defaults, bounds and typed values."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,14 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from builder.decision_schema import NEEDED, SHARED, LeverFile, MethodFile, Scenario
 from builder.errors import nearest
 from builder.option_schema import Choice, Input, InputSpec, OptionFile
-from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, CardFile, Family, ModelPreset, Scalar
+from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, Family, ModelPreset, Scalar
 from builder.strict_yaml import Document, KeyPath
 from builder.validate import shown
 
-MIB_PER_GIB = 1024
-# Cards are sold by the GiB although they say GB. What is usable is less by the driver's part, and by a sixteenth where ECC
-# takes it; every shipped card is within 0.91 and 1.00.
-USABLE_SHARE = (0.85, 1.07)
 BOUNDS = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "maximum_name")
 
 
@@ -75,15 +71,6 @@ def model(document: Document, found: ModelPreset, of_family: Family) -> None:
     if (published is None) != (why is None) or published == value or (published and not found.parameters.published):
         raise document.problem(("parameters",), "published_value and difference: one says what was published, the other why the shape gives another count; "
                                "both or neither, with published: true")
-
-
-def card(document: Document, found: CardFile) -> None:
-    """What is usable is about what the card is sold with."""
-    sold = found.memory.marketing_gb * MIB_PER_GIB
-    low, high = (share * sold for share in USABLE_SHARE)
-    if not low <= found.memory.usable_mib <= high:
-        raise document.problem(("memory", "usable_mib"), f"usable_mib: {found.memory.usable_mib} does not go with marketing_gb {found.memory.marketing_gb}; "
-                               f"expected {low:.0f} to {high:.0f}")
 
 
 def option_names(files: Sequence[tuple[Document, OptionFile]]) -> None:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from builder import card_checks
 from builder import preset_checks as checks
+from builder.card_schema import CardFile, CardPreset
 from builder.decision_schema import Lever, LeverFile, Method, MethodFile, Scenario, ScenarioFile
 from builder.errors import PresetError, nearest
 from builder.measured import read_rows
 from builder.option_schema import ChoiceList, Constant, ConstantsFile, Input, InputSpec, Measured, MeasuredFile, OptionFile, Rule
-from builder.schema import CardFile, CardPreset, Family, ModelFile, ModelPreset
+from builder.schema import Family, ModelFile, ModelPreset
 from builder.strict_yaml import Document
 from builder.strict_yaml import load as load_yaml
 from builder.validate import validate
@@ -155,7 +157,7 @@ def _model(document: Document, families: Mapping[str, Family]) -> ModelPreset:
 
 def _card(document: Document) -> CardPreset:
     file = validate(CardFile, document)
-    checks.card(document, file)
+    card_checks.card(document, file)
     return CardPreset.model_construct(**dict(file), slug=document.path.stem)
 
 

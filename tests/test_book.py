@@ -223,6 +223,7 @@ def test_an_own_card_that_is_an_estimate_is_said_to_be_one(book):
 @pytest.mark.parametrize("change, why", [
     *(({"card_name": name}, NAME_WRONG) for name in (None, "H100 SXM 80GB", "l4", "H100*", "mine?", "~mine", " mine", 24)),
     *(({"card_estimate": value}, "for the estimate") for value in ("Maybe", "yes", "N*", 1)),
+    *(({"card_native_bf16": value}, "for native BF16") for value in ("Maybe", "no", 0)),
     *(({column: value}, "usable MiB and context MiB, both above 0")
       for column in ("card_memory_mib", "card_context_mib") for value in (None, 0, -8, "24 GB", True)),
 ], ids=str)

@@ -64,7 +64,9 @@ def test_an_unknown_book(command):
 
 def test_check_counts_what_it_checked():
     result = sizing("check")
-    assert result.exit_code == 0 and "models, " in result.output and "all checks pass" in result.output
+    presets = load()
+    counted = f"{len(presets.models)} models, {len(presets.cards)} cards"
+    assert result.exit_code == 0 and counted in result.output and "all checks pass" in result.output
 
 
 def test_an_unknown_command():

@@ -155,7 +155,7 @@ def test_09_one_formula_per_column_of_a_table(book):
         title, area = next(book.defined_names[name].destinations)
         first, last = (int(part.split("$")[2]) for part in area.split(":"))
         for column in book[title].iter_cols(min_row=first, max_row=last):
-            table = {re.sub(rf"(?<=[A-Z]){cell.row}(?!\d)", "#", cell.value) for cell in column if cell.data_type == "f"}
+            table = {re.sub(rf'("[^"]*")|(?<=[A-Z]){cell.row}(?!\d)', lambda hit: hit[1] or "#", cell.value) for cell in column if cell.data_type == "f"}
             assert len(table) <= 1 and (not table or all(cell.data_type == "f" for cell in column)), (title, column[0].column_letter, table)
 
 

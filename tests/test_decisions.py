@@ -383,7 +383,7 @@ def columns_of(presets, names) -> dict[str, list[object]]:
 def test_a_model_and_a_card_added_as_files_are_shown_and_change_nothing_else(tmp_path):
     presets = copied(tmp_path, {
         "models/my-4b.yaml": ("models/llama-3.2-3b.yaml", {"name: Llama 3.2 3B": "name: My 4B", "layers: 28": "layers: 40", "value: 3212749824": "value: 4420783104"}),
-        "cards/my-card.yaml": ("cards/l40s.yaml", {"name: L40S": "name: My card", "usable_mib: 45486": "usable_mib: 50000"}),
+        "cards/my-card.yaml": ("cards/l40s.yaml", {"name: L40S": "name: My card", "usable_mib: 45486": "usable_mib: 50000", "usable_mib: 48557": "usable_mib: 53400"}),
     })
     before, after = decisions(PRESETS, {}), decisions(presets, {})
     assert len(presets.models) == len(PRESETS.models) + 1 and len(presets.cards) == len(PRESETS.cards) + 1
@@ -447,6 +447,20 @@ def test_models_and_cards_of_ones_own_stand_in_the_right_order(book):
     assert order.index("a card") + 1 == order.index("L40S") == order.index("Z card") - 1 and order[-1] == "My 1000 GB" == expected["largest_card"]
     assert "My 14B" in expected["takes_lora_model"] and "My 14B" in expected["takes_qlora_model"] and expected["by_name"][-1] == "a model"
     assert not differences(read(book, typed | job, expected), expected)
+
+
+# Cards without native BF16
+
+
+def test_cards_without_native_bf16_are_marked_where_the_job_uses_it(book):
+    """The Tesla T4 holds the default job, which computes in BF16; a job in FP32 throughout leaves no mark."""
+    texts = ["cards_name", "cards_bf16", "cards_sentence", "crossover_sentence"]
+    found = read(book, {}, texts)
+    marked = {name for name, bf16 in zip(found["cards_name"], found["cards_bf16"]) if bf16 == "no native BF16"}
+    assert marked == {card.name for card in PRESETS.cards if not card.native_bf16} and len(marked) >= 5
+    assert all("Tesla T4 (no native BF16)" in found[name][0] for name in texts[2:])
+    plain = read(book, {"base_storage": "FP32", "compute_precision": "As stored, no autocast", "adapter_dtype": "FP32"}, texts)
+    assert set(plain["cards_bf16"]) == {""} and "native BF16" not in plain["cards_sentence"][0]
 
 
 # The article's example of a base of 70B parameters

@@ -74,6 +74,7 @@ def test_every_command_has_an_example():
 @pytest.mark.parametrize("command, shown", EXAMPLES, ids=[command for command, _ in EXAMPLES])
 def test_an_example_prints_what_is_shown(command, shown, tmp_path, monkeypatch):
     shutil.copytree(DIST, tmp_path / "dist")
+    monkeypatch.setattr("builder.presets.ROOT", shutil.copytree(HOME / "presets", tmp_path / "presets"))  # where a command adds a preset
     monkeypatch.chdir(tmp_path)
     printed = CliRunner().invoke(main, shlex.split(command)[1:]).output
     assert re.fullmatch(pattern(shown), lines(printed)), printed

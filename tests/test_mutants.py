@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from builder.card_schema import CardPreset
 from builder.engines.session import ErrorValue, plain
 from builder.formula import Formula
 from builder.inputs import CHOICE_KINDS, used_name
@@ -20,7 +21,7 @@ from builder.presets import load
 from builder.reference import PUBLIC_OUTPUTS, estimate, quantity_names
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS, NOT_COVERED
 from builder.reference.ledger_total import TIGHT
-from builder.schema import CardPreset, ModelPreset, Parameters, Shape
+from builder.schema import ModelPreset, Parameters, Shape
 from builder.template import load_templates
 from builder.verify import compare, equal
 from tests import mutants

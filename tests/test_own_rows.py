@@ -64,12 +64,32 @@ def test_incomplete_rows_are_refused_by_both(typed, change):
     assert [row for row in result.rows if not row.agrees] == []
 
 
-@pytest.mark.parametrize("change", [{"card_memory_mib": None}, {"card_memory_mib": "24 GB"}, {"card_context_mib": 0}, {"card_name": "l4"}])
+@pytest.mark.parametrize("change", [{"card_memory_mib": None}, {"card_memory_mib": "24 GB"}, {"card_context_mib": 0}, {"card_name": "l4"}, {"card_native_bf16": "no"}])
 def test_incomplete_cards_are_refused_by_both(typed, change):
     result = verify(typed(MODEL, CARD | change), "formualizer")
     values = {row.name: row.book for row in result.rows}
     assert values["article_fit_verdict"] == "CHECK INPUTS" and "(gpu_card)" in values["input_message"]
     assert [row for row in result.rows if not row.agrees] == []
+
+
+OTHER = {"card_other_ecc": "ECC off", "card_other_ecc_mib": 21_333, "card_other_ecc_estimate": "Yes", "card_windows_mib": 24_000, "card_native_bf16": "No"}
+
+
+@pytest.mark.parametrize("change, notes", [
+    ({}, ["no native BF16", "With ECC off this card has 22.37 GB (estimate): ", "On Windows PyTorch shows 25.17 GB: "]),
+    ({"card_other_ecc_estimate": None, "card_native_bf16": "Yes"}, ["With ECC off this card has 22.37 GB: ", "On Windows"]),
+    ({"card_other_ecc": "off", "card_native_bf16": None}, ["On Windows"]),
+    ({"card_other_ecc": None, "card_windows_mib": "most", "card_native_bf16": None}, []),
+    ({"card_other_ecc_mib": "more", "card_windows_mib": None, "card_native_bf16": None}, []),
+    ({"card_other_ecc_mib": -1, "card_windows_mib": 0}, ["no native BF16"]),
+], ids=str)
+@pytest.mark.parametrize("engine", ["formualizer", "libreoffice"])
+def test_what_a_row_says_of_other_settings_is_noted_by_both(typed, change, notes, engine, request):
+    result = verify(typed(MODEL, CARD | OTHER | change), request.getfixturevalue(f"engine_{engine}"))
+    said = {row.name: row.book for row in result.rows}["input_notes"]
+    assert [row for row in result.rows if not row.agrees] == []
+    assert all(note in said for note in notes)
+    assert [said.count(mark) for mark in ("native BF16", "With ECC", "On Windows")] == [sum(mark in note for note in notes) for mark in ("native BF16", "With ECC", "On Windows")]
 
 
 @pytest.mark.parametrize("change", [{"model_heads": "=8*2"}, {"model_layers": datetime(1900, 1, 10)}])

@@ -34,7 +34,7 @@ def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object
     sized = size(presets, typed)
     if not sized.modelled:
         raise ValueError(f"the activations of {sized.job.model.name} are not modelled")
-    cards = smallest_card.in_order(sized.job, presets.cards)
+    cards = smallest_card.in_order(presets, sized.job)
     return {
         **largest.quantities(sized.job, sized.shared),
         **smallest_card.quantities(presets, sized, cards),

@@ -20,6 +20,7 @@ from builder.reference import (
     article_total,
     article_verdict,
     card,
+    card_notes,
     input_notes,
     inputs,
     largest,
@@ -88,6 +89,8 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
     )
     used = shape.quantities(preset, job.shape, job.model.parameters.value, job.parameters_override, job.model)
     counted = parameter_count.quantities(job.shape, job.model.shape, job.family)
+    of_card = card_notes.quantities(job, constant(presets, "bytes_per_gb"))
+    texts = {name: constant(presets, name) for name in (*input_notes.TEXTS, *card_notes.TEXTS)}
     return {
         **used,
         **counted,
@@ -99,8 +102,9 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
             switched_on=job.switched_on,
             capacity_estimated=job.card.memory.estimate and job.gpu_capacity_override_gb is None,
             kernel_missing=job.family.eager_only and job.attention_kernel != "Eager",
-            texts={name: constant(presets, name) for name in ("note_kbit", "note_shape", "note_targets", "note_estimate", "note_eager")},
-        ),
+            texts=texts,
+        ) + card_notes.notes(job, of_card, texts),
+        **of_card,
         **adapters.quantities(
             job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers, job.family, job.model.shape.experts
         ),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Mapping
 
 QUANTISED = {"INT8", "NF4", "NF4 double-quantised"}
+TEXTS = ("note_kbit", "note_shape", "note_targets", "note_estimate", "note_eager")
 
 
 def notes(

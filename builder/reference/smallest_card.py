@@ -15,6 +15,7 @@ from typing import Mapping, Sequence
 
 from builder.presets import Presets
 from builder.reference import largest
+from builder.reference.card_notes import uses_bf16
 from builder.reference.job import Job
 from builder.reference.ledger_total import verdict
 from builder.reference.place import Place, place_of
@@ -30,17 +31,23 @@ class OnCard:
     row: int
     name: str
     place: Place
+    lack: str  # " (no native BF16)" where that is so
+
+    def called(self, uses: bool) -> str:
+        """The name, and what the card lacks for a job that uses BF16."""
+        return self.name + self.lack * uses
 
     def headroom_gb(self, reserve: float) -> float:
         """What a job that reserves so much, without the workspaces, leaves; negative where it does not fit."""
         return self.place.capacity_gb - self.place.size_gb(reserve)
 
 
-def in_order(job: Job, cards: Sequence[object]) -> list[OnCard]:
+def in_order(presets: Presets, job: Job) -> list[OnCard]:
     """Every card as the job finds it."""
-    ordered = sorted(enumerate(cards, 1), key=lambda each: (each[1].memory.usable_mib, each[1].name.casefold()))
+    lack = f" ({presets.constants['no_native_bf16'].value})"
+    ordered = sorted(enumerate(presets.cards, 1), key=lambda each: (each[1].memory.usable_mib, each[1].name.casefold()))
     return [
-        OnCard(number, row, card.name, place_of(replace(job, card=card, gpu_capacity_override_gb=None)))
+        OnCard(number, row, card.name, place_of(replace(job, card=card, gpu_capacity_override_gb=None)), "" if card.native_bf16 else lack)
         for number, (row, card) in enumerate(ordered, 1)
     ]
 
@@ -61,12 +68,12 @@ def at_least(cards: Sequence[OnCard], reserve: float) -> int | None:
     return ceil(reserve / room) if room > 0 else None
 
 
-def short(cards: Sequence[OnCard], reserve: float) -> dict[str, object]:
+def short(cards: Sequence[OnCard], sized: Sized) -> dict[str, object]:
     """The smallest card, the least number of the largest one, and both in a sentence."""
-    held, most, count = smallest(cards, reserve), roomiest(cards), at_least(cards, reserve)
+    held, most, count = smallest(cards, sized.reserve), roomiest(cards), at_least(cards, sized.reserve)
     found = NONE if held is None else held.name
     if held:
-        sentence = f"The smallest card that holds the job is {found}."
+        sentence = f"The smallest card that holds the job is {held.called(uses_bf16(sized.job))}."
     elif count:
         sentence = f"No card here holds the job; it takes at least {number(count)} of {most.name}."
     else:
@@ -96,6 +103,8 @@ def columns(cards: Sequence[OnCard], sized: Sized) -> dict[str, list[object]]:
         "cards_verdict": [verdict(card.place, sized.peak, sized.reserve) for card in cards],
         "cards_max_batch": [found["max_batch_size"] for found in most],
         "cards_max_sequence": [found["max_sequence_length"] for found in most],
+        "cards_bf16": [card.lack.strip(" ()") * uses_bf16(sized.job) for card in cards],
+        "cards_lack": [card.lack for card in cards],
         "cards_place": [card.number for card in cards],
         "cards_row": [card.row for card in cards],
         "cards_room_bytes": [card.place.room_bytes for card in cards],
@@ -127,4 +136,4 @@ def sweep(presets: Presets, sized: Sized, cards: Sequence[OnCard]) -> dict[str, 
 
 def quantities(presets: Presets, sized: Sized, cards: Sequence[OnCard]) -> Mapping[str, object]:
     """Everything that the Cards sheet shows."""
-    return {**short(cards, sized.reserve), **columns(cards, sized), **sweep(presets, sized, cards)}
+    return {**short(cards, sized), **columns(cards, sized), **sweep(presets, sized, cards)}
