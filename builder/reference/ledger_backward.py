@@ -119,9 +119,9 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     if step.family.gelu_steps:
         freed_product = saved.mlp_tensors - step.tokens * step.shape.feed_forward * step.projection
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
-    freed = step.attention * step.dropped_apart + MASK * step.drops
+    freed = step.core * step.dropped_apart + MASK * step.drops
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
-    values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
+    values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.core
     softmax = after_mlp - saved.second_norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * step.softmax - freed)
     recomputing = standing + casts_layer + early_gradient(step, saved) - shared_boundary
     return {
@@ -134,7 +134,7 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
         "backward_up_rest_bytes": after_down + in_up[1] - freed_product,
         "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
-        "backward_softmax_bytes": softmax if step.eager else 0,
+        "backward_softmax_bytes": softmax if step.scored else 0,
         "recomputation_standing_bytes": recomputing if step.checkpointing else 0,
         "recomputation_bytes": recomputing + most if step.checkpointing else 0,
     }

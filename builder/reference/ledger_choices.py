@@ -122,7 +122,7 @@ class Step:
     @property
     def copies_context(self) -> bool:
         """Whether o gets a copy of attention's output, whose layout is that of the queries: sliced of one projection and rotated."""
-        return self.eager or (self.family.fused_qkv and self.family.rotary_tables > 0)
+        return self.scored or (self.family.fused_qkv and self.family.rotary_tables > 0)
 
     @property
     def rotated_casts(self) -> bool:
@@ -132,7 +132,7 @@ class Step:
     @property
     def softmax(self) -> int:
         """In which eager attention computes its softmax."""
-        return FP32 if self.autocast or self.family.softmax_fp32 else self.projection
+        return FP32 if self.autocast or self.family.softmax_fp32 or self.core == FP32 else self.projection
 
     @property
     def attention(self) -> int:
@@ -168,9 +168,29 @@ class Step:
         return self.hidden(MASK) if self.drops else 0
 
     @property
+    def scored(self) -> bool:
+        """Whether attention makes scores: eager attention does, and SDPA where no kernel takes the heads as they are."""
+        return self.eager or self.family.sdpa_scores
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether SDPA makes the scores."""
+        return self.scored and not self.eager
+
+    @property
+    def core(self) -> int:
+        """Of queries, keys and values as multiplied: SDPA's fallback takes them to FP32."""
+        return FP32 if self.falls_back else self.attention
+
+    @property
     def dropped_apart(self) -> bool:
         """Whether eager attention multiplies another tensor than the softmax."""
-        return self.drops or not self.all_fp32
+        return self.drops or self.softmax != self.core
+
+    @property
+    def one_norm(self) -> bool:
+        """Whether attention and MLP read the output of one norm."""
+        return self.family.norms_per_layer == 1
 
     @property
     def boundaries(self) -> int:
@@ -184,7 +204,7 @@ class Step:
     @property
     def eager_expands(self) -> bool:
         """Whether eager attention copies keys and values for every query head; one KV head of one sequence is repeated as a view."""
-        return self.eager and self.grouped and (self.several or self.shape.kv_heads > 1)
+        return self.scored and self.grouped and (self.several or self.shape.kv_heads > 1)
 
     @property
     def norm_pairs(self) -> bool:
@@ -244,7 +264,7 @@ def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
         experts=job.model.shape.experts,
         family=job.family,
         targets=targets,
-        storage=job.base_storage,
+        storage=job.base_storage if job.family.quantises_attention else "BF16",
         rank=job.lora_rank,
         tokens=job.batch_size * job.sequence_length,
         sequence=job.sequence_length,

@@ -36,7 +36,8 @@ def softmax_inputs(step: Step) -> int:
 
 def softmax_element(step: Step) -> int:
     """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax; or that, dropped out, and the mask."""
-    scores = 2 * step.softmax + (BF16 if step.stored < step.softmax else 0)
+    raw = step.family.sdpa_scores * step.attention if step.eager else 0
+    scores = 2 * step.softmax + raw + (BF16 if step.stored < step.softmax and not step.falls_back else 0)
     return max(scores, step.drops * (step.softmax + step.rotated + MASK))
 
 
@@ -73,6 +74,16 @@ def middle(step: Step) -> int:
     return 0 if step.norm_shares else step.hidden(step.stream)
 
 
+def weights(step: Step) -> int:
+    """Attention weights of a layer that saves nothing, which it holds to its end."""
+    return step.scores * (step.softmax if step.family.sdpa_scores else step.rotated) if step.eager else 0
+
+
+def weights_before(step: Step) -> int:
+    """Those of the layer before, which the model holds where a layer gives them back: until the next one's, or past the final norm."""
+    return weights(step) if step.family.sdpa_scores else 0
+
+
 def activation_input(step: Step) -> int:
     """Input of a GELU in steps beside the FP32 cast that its power saves."""
     return step.tokens * step.shape.feed_forward * step.projection if step.product != step.projection else 0
@@ -94,7 +105,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     normed, roles = step.hidden(step.normed), projections(step)
     entry = saved.attention_first + (0 if saved.attention_input else normed)
     side = saved.attention_side + sliding_here(step, saved) + (0 if step.parallel else middle(step)) + held_output(step) + weights_held(step)
-    mlp = side + (0 if saved.mlp_input else normed)
+    mlp = side + (0 if saved.mlp_input or (step.one_norm and saved.attention_input) else normed)
     product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
     gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
     before_up, up = mlp + saved.gate + 2 * step.family.gated_mlp * saved.product, forward(step, roles["up"], True)
@@ -103,7 +114,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
     return {
         "recorded_rotation_bytes": entry + rotation(step),
-        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * recorded_element(step) if step.eager else 0,
+        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * recorded_element(step) if step.scored else 0,
         "recorded_gate_weight_bytes": mlp + gate[0],
         "recorded_gate_rest_bytes": mlp + gate[1],
         "recorded_up_weight_bytes": 0 if fused else before_up + up[0],
@@ -123,15 +134,15 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     fused, gated = step.family.fused_gate_up, step.family.gated_mlp
     not_yet, hidden = (saved.product, 0) if step.int8 else (0, step.hidden(step.normed))
     later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
-    softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
-    weights = step.scores * step.rotated if step.eager else 0  # the layer holds them to its end
-    mlp = (0 if step.parallel else boundary) + held_output(step) + hidden + weights
+    before = weights_before(step)
+    softmax = before + hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
+    mlp = (0 if step.parallel else boundary) + held_output(step) + hidden + weights(step) + before
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
     activation = 2 * (saved.product + step.tokens * step.shape.feed_forward * step.projection) if step.family.gelu_steps else (2 + gated + fused) * saved.product
     before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product
     return {
-        "passing_rotation_bytes": hidden + rotation(step) - later,
-        "passing_softmax_bytes": softmax if step.eager else 0,
+        "passing_rotation_bytes": before + hidden + rotation(step) - later,
+        "passing_softmax_bytes": softmax if step.scored else 0,
         "passing_gate_weight_bytes": mlp + gate[0] - not_yet,
         "passing_gate_rest_bytes": mlp + gate[1] - not_yet,
         "passing_up_weight_bytes": 0 if fused else before_up + up[0],
@@ -139,7 +150,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
         "passing_product_bytes": mlp + activation - not_yet,
         "passing_down_weight_bytes": before_down + down[0],
         "passing_down_rest_bytes": before_down + down[1],
-        "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,
+        "passing_post_norm_bytes": boundary + weights(step) + post_norm_work(step) if step.norm_pairs else 0,
     }
 
 

@@ -36,7 +36,7 @@ def boundaries(step: Step) -> float:
 def checkpointed(step: Step, mlp: float, norms: float) -> float:
     """What a layer works with under checkpointing."""
     work = mlp + max(norms, boundaries(step))
-    work += 2 * FP32 * step.scores if step.eager else 0
+    work += 2 * FP32 * step.scores if step.scored else 0
     return work + (0 if step.plain else BF16 * step.shape.hidden_size * step.shape.feed_forward)
 
 

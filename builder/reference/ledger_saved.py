@@ -114,7 +114,8 @@ def saved_by_layer(step: Step) -> Saved:
     here = matrices(step)
     norm = step.hidden(step.norm_input) + step.norm_statistics * tokens
     product = tokens * ff * step.product
-    copied = step.cache or step.values_cast or (step.eager and step.several)
+    readers = (*ATTENTION_INPUTS, *MLP_INPUTS) if step.one_norm else ATTENTION_INPUTS
+    copied = step.cache or step.values_cast or (step.eager and step.several) or step.family.sdpa_scores
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
     expands = step.eager_expands
     keys_values = 2 * q if expands else kv + values
@@ -131,14 +132,14 @@ def saved_by_layer(step: Step) -> Saved:
         window += tokens * step.attention * (2 * q - keys_values) + cache - copies
     return Saved(
         norm=norm,
-        attention_input=step.hidden(step.normed) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
+        attention_input=step.hidden(step.normed) * shares_input(step, readers, made["stream"]),
         attention_adapters=sum(adapter_saved(step, name, made["stream"]) for name in here if name in ATTENTION_INPUTS),
         attention_weight_casts=sum(weight_cast(step, name) for name in here if name in ATTENTION_INPUTS),
         qk_norms=step.qk_norm * tokens * FP32 * (q + kv + shape.heads + shape.kv_heads),
-        attention_tensors=tokens * step.attention * (q + keys_values + (0 if step.eager else q)),
-        log_sum_exp=0 if step.eager else tokens * shape.heads * FP32,
-        scores=step.eager * step.scores * (
-            step.softmax + step.attention * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
+        attention_tensors=tokens * step.core * (q + keys_values + (0 if step.scored else q)),
+        log_sum_exp=0 if step.scored else tokens * shape.heads * FP32,
+        scores=step.scored * step.scores * (
+            step.softmax + step.core * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
         ),
         cache=cache,
         cache_copies=copies,
@@ -149,8 +150,8 @@ def saved_by_layer(step: Step) -> Saved:
         o_weight_cast=weight_cast(step, "o"),
         post_norm=norm if step.norm_pairs else 0,
         residual_mask=step.residual_mask,
-        second_norm=step.norm_statistics * tokens if step.parallel and step.norm_shares else norm,
-        mlp_input=step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
+        second_norm=0 if step.one_norm else step.norm_statistics * tokens if step.parallel and step.norm_shares else norm,
+        mlp_input=0 if step.one_norm else step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
         gate=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name in ("gate", "gate_up")),
         up=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name == "up"),
         mlp_tensors=mlp_tensors(step),
