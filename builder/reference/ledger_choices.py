@@ -148,11 +148,6 @@ class Step:
         return self.stream_casts and not self.plain
 
     @property
-    def all_fp32(self) -> bool:
-        """Whether attention computes in FP32."""
-        return self.stream == FP32 and not self.autocast
-
-    @property
     def mask_bytes(self) -> int:
         """Bytes per element of a dropout mask, 0 without dropout."""
         return MASK if self.dropout else 0
@@ -319,9 +314,12 @@ def quantities(step: Step) -> dict[str, float]:
         "attention_bytes": step.attention,
         "logit_bytes": step.logit,
         "values_cast": int(step.values_cast),
-        "all_fp32": int(step.all_fp32),
         "drop_mask_bytes": step.mask_bytes,
         "eager_on": int(step.eager),
+        "sdpa_scores_on": int(step.family.sdpa_scores),
+        "scores_made": int(step.scored),
+        "core_bytes": step.core,
+        "one_norm": int(step.one_norm),
         "fused_loss_on": int(step.fused_loss),
         "cache_on": int(step.cache),
         "output_kept": int(step.output_kept),

@@ -29,9 +29,24 @@ def softmax_inputs(step: Step) -> int:
     """
     q, kv = step.shape.q_width, step.shape.kv_width
     if step.family.layer_norm and step.family.fused_qkv:
-        return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream)
+        return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream) + fallback_inputs(step)
     both = step.stream + step.projection
     return step.tokens * (q * step.stream + kv * both + (q * both if step.eager_expands else 0))
+
+
+def fallback_inputs(step: Step) -> int:
+    """Where SDPA makes the scores: its scaled queries, their FP32 cast, and the causal mask, once as truth and once in the type of
+    attention.
+    """
+    if not step.falls_back:
+        return 0
+    casts = 1 + (step.attention < FP32)
+    return step.tokens * (casts * step.shape.q_width * FP32 + step.sequence * step.attention) + MASK * step.sequence**2
+
+
+def multiplied(step: Step) -> int:
+    """Copies of queries and repeated keys that the scores were multiplied from, where one KV head is not repeated before."""
+    return step.tokens * 2 * step.shape.q_width * step.core if step.family.sdpa_scores and step.eager_expands else 0
 
 
 def softmax_element(step: Step) -> int:
@@ -114,7 +129,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
     return {
         "recorded_rotation_bytes": entry + rotation(step),
-        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * recorded_element(step) if step.scored else 0,
+        "recorded_softmax_bytes": entry + softmax_inputs(step) + multiplied(step) + step.scores * recorded_element(step) if step.scored else 0,
         "recorded_gate_weight_bytes": mlp + gate[0],
         "recorded_gate_rest_bytes": mlp + gate[1],
         "recorded_up_weight_bytes": 0 if fused else before_up + up[0],

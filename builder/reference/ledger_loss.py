@@ -34,7 +34,7 @@ def norm_work(step: Step, masks: int) -> int:
     output and the masks where nothing else keeps them.
     """
     made = step.hidden(step.norm_input) + step.hidden(step.normed) if step.family.layer_norm else 3 * step.hidden(FP32)
-    kept = weights_before(step) if step.checkpointing else masks + step.hidden(step.stored)
+    kept = 2 * weights_before(step) if step.checkpointing else masks + step.hidden(step.stored)
     return made + (0 if step.norm_shares else step.hidden(step.stream)) + kept + 2 * FP32 * step.tokens
 
 
