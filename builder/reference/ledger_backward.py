@@ -9,12 +9,13 @@ Source: PyTorch 2.13.0 autograd as traced by tests/tracer.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_forward import activation_input, sliding_here
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_loss import norm_backward
 from builder.reference.ledger_projections import Projection, inner, projections, recasts
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 NO_POINTS = ("top_alive_bytes", "softmax_values_bytes", "recomputation_standing_bytes")
 """What `points` gives beside points."""

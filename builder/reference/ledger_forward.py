@@ -9,9 +9,10 @@ Source: traces (tests/tracer) of transformers' decoder layers.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_projections import forward, projections, stopped
 from builder.reference.ledger_saved import Saved
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 
 def rotation(step: Step) -> int:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from math import ceil
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_forward import weights_before
+from builder.reference.ledger_types import BF16, FP32
 
 
 def chunk_tokens(step: Step) -> int:

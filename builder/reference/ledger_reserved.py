@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_peak import MIB
 from builder.reference.ledger_saved import ATTENTION_INPUTS
+from builder.reference.ledger_types import BF16, FP32
 
 HIGH_FACTOR = 1.08
 """Of the largest case: the largest reserve that was seen is 1.073 times it."""

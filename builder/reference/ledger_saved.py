@@ -1,11 +1,14 @@
 """Ledger: what one layer with adapters saves for backward. Units: bytes.
 
-    norms         input in FP32 and its reciprocal root, each
+    norms         input (FP32; of a LayerNorm without autocast as it is) and its reciprocal root, each; of a LayerNorm the mean
     q, k, v       per adapter its own copy of the input, a dropout mask and lora_A's output; with an FP32 base under autocast
                   the BF16 cast of the weight
-    attention     queries, keys, values; SDPA: output and log-sum-exp; eager: softmax in FP32 and its cast
+    attention     queries, keys, values; SDPA: output and log-sum-exp; eager: softmax and its cast; with the model's own dropout
+                  the dropped-out softmax in place of that, and a mask
     o             as q, k, v
-    MLP           outputs of gate, of the activation and of up; the product where down's adapter has no copy of its own
+    MLP           outputs of gate, of the activation and of up, without a gate that of up; the product where down's adapter has no
+                  copy of its own
+    dropout       the model's own: a mask after attention and one after the MLP
 
 Source: traces (tests/tracer) of transformers' modules; PEFT and bitsandbytes as in `ledger_inputs`.
 """
@@ -14,9 +17,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import Copies, kinds
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
