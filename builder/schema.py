@@ -99,6 +99,7 @@ class Family(Spec):
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
     gelu_steps: bool  # the GELU is made of several operations, a power among them, each of which saves its tensors
     softmax_fp32: bool  # eager attention asks for a softmax in FP32; false: in the type of its input
+    sdpa_scores: bool  # one KV head that is not repeated: SDPA has no kernel for it and makes scores in FP32
     attention_softcap: bool  # attention scores go through a tanh
     logit_softcap: bool  # logits go through a tanh
     scales_embedding: bool  # the output of the embedding module is multiplied outside of it

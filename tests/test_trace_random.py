@@ -103,6 +103,8 @@ KINDS = {
     "GPT-NeoX, INT8, checkpointing": {"base_model": "Pythia 1.4B", "base_storage": "INT8", "activation_checkpointing": "On"},
     "GPT-2": {"base_model": "GPT-2 medium"},
     "GPT-2, NF4, eager": {"base_model": "GPT-2 medium", "base_storage": "NF4", "attention_kernel": "Eager", "sequence_length": 512},
+    "Falcon": {"base_model": "Falcon 7B"},
+    "Falcon, NF4, eager": {"base_model": "Falcon 7B", "base_storage": "NF4", "attention_kernel": "Eager", "sequence_length": 512},
     "StarCoder2, NF4, eager": {"base_model": "StarCoder2 3B", "base_storage": "NF4", "attention_kernel": "Eager", "sequence_length": 512},
 }
 

@@ -18,6 +18,7 @@ from builder.reference import (
     ledger_standing,
     ledger_states,
     ledger_total,
+    ledger_types,
 )
 from builder.reference.adapters import FUSED, PROJECTIONS
 from builder.reference.job import Job
@@ -46,6 +47,7 @@ def of_step(step: Step, job: Job, values: dict[str, float]) -> dict[str, float |
     saved = ledger_saved.saved_by_layer(step)
     found: dict[str, float | str] = {
         **ledger_choices.quantities(step),
+        **ledger_types.quantities(step),
         **ledger_inputs.quantities(step),
         **ledger_frozen_base.quantities(step, parameters),
         **ledger_saved.quantities(step, saved),

@@ -9,12 +9,13 @@ Source: PyTorch 2.13.0 autograd as traced by tests/tracer.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_forward import activation_input, sliding_here
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_loss import norm_backward
 from builder.reference.ledger_projections import Projection, inner, projections, recasts
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 NO_POINTS = ("top_alive_bytes", "softmax_values_bytes", "recomputation_standing_bytes")
 """What `points` gives beside points."""
@@ -119,9 +120,9 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     if step.family.gelu_steps:
         freed_product = saved.mlp_tensors - step.tokens * step.shape.feed_forward * step.projection
     after_mlp = after_down - saved.mlp_tensors - saved.gate - saved.up - (0 if step.int8 else saved.mlp_input)
-    freed = step.attention * step.dropped_apart + MASK * step.drops
+    freed = step.core * step.dropped_apart + MASK * step.drops
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
-    values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
+    values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.core
     softmax = after_mlp - saved.second_norm - saved.post_norm - saved.residual_mask - saved.o + kept + values + step.scores * (2 * step.softmax - freed)
     recomputing = standing + casts_layer + early_gradient(step, saved) - shared_boundary
     return {
@@ -134,7 +135,7 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
         "backward_up_rest_bytes": after_down + in_up[1] - freed_product,
         "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
-        "backward_softmax_bytes": softmax if step.eager else 0,
+        "backward_softmax_bytes": softmax if step.scored else 0,
         "recomputation_standing_bytes": recomputing if step.checkpointing else 0,
         "recomputation_bytes": recomputing + most if step.checkpointing else 0,
     }

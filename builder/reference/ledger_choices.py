@@ -1,4 +1,4 @@
-"""Ledger: a job's choices as switches (0 or 1), bytes per element and counts.
+"""Ledger: a job's choices as switches (0 or 1) and counts.
 
 Source: transformers 5.24.0, PEFT 0.21.2 and bitsandbytes 0.50.2 as traced by tests/tracer.
 """
@@ -9,20 +9,17 @@ from dataclasses import dataclass
 
 from builder.reference.input_notes import QUANTISED
 from builder.reference.job import Job
+from builder.reference.ledger_types import BF16, FP32, MASK, Types
 from builder.reference.shape import Shape
-
-FP32, BF16, INT8, MASK = 4, 2, 1, 1
-"""Bytes of an element; MASK is one of a dropout mask or an attention mask."""
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Types):
     """One training step, resolved.
 
-    `targets` are the projections with an adapter, a fused one under its own name (`qkv`, `gate_up`). `several`:
-    more than one sequence, because eager attention treats a single one apart. Bytes are per element: `stored` of
-    embedding, norms and head; `stream` of the residual stream; `adapter` of adapters and their gradients; `branch` in which adapters compute; `projection`
-    of what q, k, v, gate and up give; `attention` in which attention computes; `logit`.
+    `targets` are the projections with an adapter, a fused one under its own name (`qkv`, `gate_up`). `several`: more than one
+    sequence, because eager attention treats a single one apart. Bytes per element: `stored` of embedding, norms and head, `adapter`
+    of adapters and their gradients; those of other tensors follow from the choices.
     """
 
     shape: Shape
@@ -62,100 +59,9 @@ class Step:
         return not (self.int8 or self.nf4)
 
     @property
-    def stream(self) -> int:
-        """A LayerNorm under autocast gives FP32, a quantised layer the type of its input: the stream is FP32 from the first MLP on."""
-        return FP32 if self.autocast and self.family.layer_norm and not self.plain else self.stored
-
-    @property
-    def norm_input(self) -> int:
-        """What a norm saves of its input: RMSNorm casts it to FP32; LayerNorm takes it as it is, and autocast casts that to FP32."""
-        return FP32 if self.autocast or not self.family.layer_norm else self.stream
-
-    @property
-    def norm_shares(self) -> bool:
-        """Whether the norms that attention and MLP begin with save the stream's own tensor."""
-        return self.norms_first and self.norm_input == self.stream
-
-    @property
-    def normed(self) -> int:
-        """Of a norm's output."""
-        return self.norm_input if self.family.layer_norm else self.stream
-
-    @property
-    def norm_statistics(self) -> int:
-        """Per token: a reciprocal root; LayerNorm has a mean as well."""
-        return 2 * FP32 if self.family.layer_norm else FP32
-
-    @property
-    def stored_casts(self) -> bool:
-        """Whether autocast turns FP32 weights to BF16."""
-        return self.autocast and self.stored == FP32
-
-    @property
-    def normed_casts(self) -> bool:
-        """Whether autocast turns a norm's FP32 output to BF16 before a matrix multiplication."""
-        return self.autocast and self.normed == FP32
-
-    @property
-    def stream_casts(self) -> bool:
-        """Whether autocast turns the FP32 stream to BF16 before a matrix multiplication."""
-        return self.autocast and self.stream == FP32
-
-    @property
-    def branch(self) -> int:
-        return BF16 if self.autocast else self.adapter
-
-    @property
-    def projection(self) -> int:
-        return BF16 if self.plain and self.autocast else self.normed
-
-    @property
-    def product(self) -> int:
-        """Of the MLP product: a GELU made of several operations has a power, which autocast runs in FP32."""
-        return FP32 if self.autocast and self.family.gelu_steps else self.projection
-
-    @property
-    def rotated(self) -> int:
-        """Of queries and keys as attention gets them: the rotary tables have the type of the stream."""
-        return self.stream if self.family.rotary_tables else self.projection
-
-    @property
     def copies_context(self) -> bool:
         """Whether o gets a copy of attention's output, whose layout is that of the queries: sliced of one projection and rotated."""
-        return self.eager or (self.family.fused_qkv and self.family.rotary_tables > 0)
-
-    @property
-    def rotated_casts(self) -> bool:
-        """Whether autocast turns FP32 queries and keys to BF16 for attention."""
-        return self.autocast and self.rotated == FP32
-
-    @property
-    def softmax(self) -> int:
-        """In which eager attention computes its softmax."""
-        return FP32 if self.autocast or self.family.softmax_fp32 else self.projection
-
-    @property
-    def attention(self) -> int:
-        return BF16 if self.autocast else self.projection
-
-    @property
-    def logit(self) -> int:
-        return BF16 if self.autocast else self.stream
-
-    @property
-    def values_cast(self) -> bool:
-        """Whether autocast turns FP32 values to BF16 for attention: those of a quantised layer on an FP32 stream."""
-        return self.stream_casts and not self.plain
-
-    @property
-    def all_fp32(self) -> bool:
-        """Whether attention computes in FP32."""
-        return self.stream == FP32 and not self.autocast
-
-    @property
-    def mask_bytes(self) -> int:
-        """Bytes per element of a dropout mask, 0 without dropout."""
-        return MASK if self.dropout else 0
+        return self.scored or (self.family.fused_qkv and self.family.rotary_tables > 0)
 
     @property
     def drops(self) -> bool:
@@ -168,9 +74,24 @@ class Step:
         return self.hidden(MASK) if self.drops else 0
 
     @property
+    def scored(self) -> bool:
+        """Whether attention makes scores: eager attention does, and SDPA where no kernel takes the heads as they are."""
+        return self.eager or self.family.sdpa_scores
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether SDPA makes the scores."""
+        return self.scored and not self.eager
+
+    @property
     def dropped_apart(self) -> bool:
         """Whether eager attention multiplies another tensor than the softmax."""
-        return self.drops or not self.all_fp32
+        return self.drops or self.softmax != self.core
+
+    @property
+    def one_norm(self) -> bool:
+        """Whether attention and MLP read the output of one norm."""
+        return self.family.norms_per_layer == 1
 
     @property
     def boundaries(self) -> int:
@@ -184,7 +105,7 @@ class Step:
     @property
     def eager_expands(self) -> bool:
         """Whether eager attention copies keys and values for every query head; one KV head of one sequence is repeated as a view."""
-        return self.eager and self.grouped and (self.several or self.shape.kv_heads > 1)
+        return self.scored and self.grouped and (self.several or self.shape.kv_heads > 1)
 
     @property
     def norm_pairs(self) -> bool:
@@ -254,7 +175,7 @@ def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
         experts=job.model.shape.experts,
         family=job.family,
         targets=targets,
-        storage=job.base_storage,
+        storage=job.base_storage if job.family.quantises_attention else "BF16",
         rank=job.lora_rank,
         tokens=job.batch_size * job.sequence_length,
         sequence=job.sequence_length,
@@ -285,33 +206,15 @@ def quantities(step: Step) -> dict[str, float]:
         "base_is_int8": int(step.int8),
         "base_is_nf4": int(step.nf4),
         "base_is_plain": int(step.plain),
-        "stream_is_fp32": int(step.stream == FP32),
-        "stream_casts": int(step.stream_casts),
-        "stored_bytes": step.stored,
-        "stored_casts": int(step.stored_casts),
-        "stream_bytes": step.stream,
-        "norm_input_bytes": step.norm_input,
-        "norm_shares": int(step.norm_shares),
-        "normed_bytes": step.normed,
-        "normed_is_fp32": int(step.normed == FP32),
-        "stored_is_fp32": int(step.stored == FP32),
         "layer_norm_on": int(step.family.layer_norm),
         "rotary_on": int(step.family.rotary_tables > 0),
         "gelu_steps_on": int(step.family.gelu_steps),
         "parallel_on": int(step.parallel),
         "model_drops": int(step.drops),
-        "adapter_bytes": step.adapter,
-        "branch_bytes": step.branch,
-        "projection_bytes": step.projection,
-        "product_element_bytes": step.product,
-        "rotated_bytes": step.rotated,
-        "softmax_bytes": step.softmax,
-        "attention_bytes": step.attention,
-        "logit_bytes": step.logit,
-        "values_cast": int(step.values_cast),
-        "all_fp32": int(step.all_fp32),
-        "drop_mask_bytes": step.mask_bytes,
         "eager_on": int(step.eager),
+        "sdpa_scores_on": int(step.family.sdpa_scores),
+        "scores_made": int(step.scored),
+        "one_norm": int(step.one_norm),
         "fused_loss_on": int(step.fused_loss),
         "cache_on": int(step.cache),
         "output_kept": int(step.output_kept),

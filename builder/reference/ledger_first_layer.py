@@ -9,10 +9,11 @@ Source: PyTorch autograd; transformers gradient_checkpointing_enable; traces (te
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import kinds
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved, weight_cast
+from builder.reference.ledger_types import FP32, MASK
 
 
 def masks(step: Step, projections: tuple[str, ...]) -> int:

@@ -9,9 +9,10 @@ Source: traces (tests/tracer) of transformers' decoder layers.
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_projections import forward, projections, stopped
 from builder.reference.ledger_saved import Saved
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 
 def rotation(step: Step) -> int:
@@ -29,14 +30,30 @@ def softmax_inputs(step: Step) -> int:
     """
     q, kv = step.shape.q_width, step.shape.kv_width
     if step.family.layer_norm and step.family.fused_qkv:
-        return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream)
+        return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream) + fallback_inputs(step)
     both = step.stream + step.projection
     return step.tokens * (q * step.stream + kv * both + (q * both if step.eager_expands else 0))
 
 
+def fallback_inputs(step: Step) -> int:
+    """Where SDPA makes the scores: its scaled queries, their FP32 cast, and the causal mask, once as truth and once in the type of
+    attention.
+    """
+    if not step.falls_back:
+        return 0
+    casts = 1 + (step.attention < FP32)
+    return step.tokens * (casts * step.shape.q_width * FP32 + step.sequence * step.attention) + MASK * step.sequence**2
+
+
+def multiplied(step: Step) -> int:
+    """Copies of queries and repeated keys that the scores were multiplied from, where one KV head is not repeated before."""
+    return step.tokens * 2 * step.shape.q_width * step.core if step.family.sdpa_scores and step.eager_expands else 0
+
+
 def softmax_element(step: Step) -> int:
     """Bytes per score: scores (BF16, or FP32 through the mask), their FP32 copy and the softmax; or that, dropped out, and the mask."""
-    scores = 2 * step.softmax + (BF16 if step.stored < step.softmax else 0)
+    raw = step.family.sdpa_scores * step.attention if step.eager else 0
+    scores = 2 * step.softmax + raw + (BF16 if step.stored < step.softmax and not step.falls_back else 0)
     return max(scores, step.drops * (step.softmax + step.rotated + MASK))
 
 
@@ -73,6 +90,16 @@ def middle(step: Step) -> int:
     return step.hidden(step.stream) if step.norms_first and not step.norm_shares else 0
 
 
+def weights(step: Step) -> int:
+    """Attention weights of a layer that saves nothing, which it holds to its end."""
+    return step.scores * (step.softmax if step.family.sdpa_scores else step.rotated) if step.eager else 0
+
+
+def weights_before(step: Step) -> int:
+    """Those of the layer before, which the model holds where a layer gives them back: until the next one's, or past the final norm."""
+    return weights(step) if step.family.sdpa_scores else 0
+
+
 def activation_input(step: Step) -> int:
     """Input of a GELU in steps beside the FP32 cast that its power saves."""
     return step.tokens * step.shape.feed_forward * step.projection if step.product != step.projection else 0
@@ -95,7 +122,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     normed, roles = step.hidden(step.normed), projections(step)
     entry = saved.attention_first + (normed - saved.attention_input if step.norms_first else 0)
     side = saved.attention_side + sliding_here(step, saved) + (0 if step.parallel else middle(step)) + held_output(step) + weights_held(step)
-    mlp = side + normed - saved.mlp_input
+    mlp = side + (0 if saved.mlp_input or (step.one_norm and saved.attention_input) else normed)
     product = mlp + saved.gate + saved.up + saved.mlp_tensors + (not step.stops_at_product) * saved.product
     gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if step.stops_early else forward(step, roles["down"], True)
     before_up, up = mlp + saved.gate + 2 * step.family.gated_mlp * saved.product, forward(step, roles["up"], True)
@@ -105,7 +132,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     last += 0 if step.norms_first else normed - saved.mlp_input  # the hidden states to which the MLP's output is added
     return {
         "recorded_rotation_bytes": entry + rotation(step),
-        "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * recorded_element(step) if step.eager else 0,
+        "recorded_softmax_bytes": entry + softmax_inputs(step) + multiplied(step) + step.scores * recorded_element(step) if step.scored else 0,
         "recorded_gate_weight_bytes": mlp + gate[0],
         "recorded_gate_rest_bytes": mlp + gate[1],
         "recorded_up_weight_bytes": 0 if fused else before_up + up[0],
@@ -125,15 +152,15 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     fused, gated = step.family.fused_gate_up, step.family.gated_mlp
     not_yet, hidden = (saved.product, 0) if step.int8 else (0, step.hidden(step.normed))
     later = saved.product + step.hidden(step.normed) + step.tokens * step.shape.q_width * step.attention if step.int8 else 0
-    softmax = hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
-    weights = step.scores * step.rotated if step.eager else 0  # the layer holds them to its end
-    mlp = (0 if step.parallel else boundary) + held_output(step) + hidden + weights
+    before = weights_before(step)
+    softmax = before + hidden + softmax_inputs(step) + step.scores * softmax_element(step) - later
+    mlp = (0 if step.parallel else boundary) + held_output(step) + hidden + weights(step) + before
     gate, up, down = (forward(step, roles[role], False) for role in ("gate", "up", "down"))
     activation = 2 * (saved.product + step.tokens * step.shape.feed_forward * step.projection) if step.family.gelu_steps else (2 + gated + fused) * saved.product
     before_up, before_down = mlp + gated * saved.product - not_yet, mlp + (1 + 2 * fused - (step.int8 and not gated)) * saved.product
     return {
-        "passing_rotation_bytes": hidden + rotation(step) - later,
-        "passing_softmax_bytes": softmax if step.eager else 0,
+        "passing_rotation_bytes": before + hidden + rotation(step) - later,
+        "passing_softmax_bytes": softmax if step.scored else 0,
         "passing_gate_weight_bytes": mlp + gate[0] - not_yet,
         "passing_gate_rest_bytes": mlp + gate[1] - not_yet,
         "passing_up_weight_bytes": 0 if fused else before_up + up[0],
@@ -141,7 +168,7 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
         "passing_product_bytes": mlp + activation - not_yet,
         "passing_down_weight_bytes": before_down + down[0],
         "passing_down_rest_bytes": before_down + down[1],
-        "passing_post_norm_bytes": boundary + weights + post_norm_work(step) if step.norm_pairs else 0,
+        "passing_post_norm_bytes": boundary + weights(step) + post_norm_work(step) if step.norm_pairs else 0,
     }
 
 

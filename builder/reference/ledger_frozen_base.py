@@ -13,7 +13,8 @@ Source: bitsandbytes 0.50.2 QuantState and Int8Params; PEFT prepare_model_for_kb
 from __future__ import annotations
 
 from builder.reference.adapters import MLP
-from builder.reference.ledger_choices import FP32, INT8, Step
+from builder.reference.ledger_choices import Step
+from builder.reference.ledger_types import FP32, INT8
 
 NF4_BLOCK, SCALES_PER_SECOND_SCALE = 64, 256
 TABLE_BYTES = {"NF4": 512, "NF4 double-quantised": 2048}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from builder.reference.ledger_choices import BF16, Step
+from builder.reference.ledger_choices import Step
+from builder.reference.ledger_types import BF16
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from math import ceil
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import Step
+from builder.reference.ledger_forward import weights_before
+from builder.reference.ledger_types import BF16, FP32
 
 
 def chunk_tokens(step: Step) -> int:
@@ -33,7 +35,7 @@ def norm_work(step: Step, masks: int) -> int:
     output and the masks where nothing else keeps them.
     """
     made = step.hidden(step.norm_input) + step.hidden(step.normed) if step.family.layer_norm else 3 * step.hidden(FP32)
-    kept = 0 if step.checkpointing else masks + step.hidden(step.stored)
+    kept = 2 * weights_before(step) if step.checkpointing else masks + step.hidden(step.stored)
     return made + (0 if step.norm_shares else step.hidden(step.stream)) + kept + 2 * FP32 * step.tokens
 
 

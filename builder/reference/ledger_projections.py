@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from builder.reference.ledger_choices import BF16, INT8, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import Copies, kinds
 from builder.reference.ledger_saved import weight_cast
+from builder.reference.ledger_types import BF16, INT8
 
 INT8_QUANTISING = 5
 """Bytes per input element: FP16 copy, its absolute value, the comparison with the outlier threshold."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_peak import MIB
 from builder.reference.ledger_saved import ATTENTION_INPUTS
+from builder.reference.ledger_types import BF16, FP32
 
 HIGH_FACTOR = 1.08
 """Of the largest case: the largest reserve that was seen is 1.073 times it."""
@@ -36,7 +37,7 @@ def boundaries(step: Step) -> float:
 def checkpointed(step: Step, mlp: float, norms: float) -> float:
     """What a layer works with under checkpointing."""
     work = mlp + max(norms, boundaries(step))
-    work += 2 * FP32 * step.scores if step.eager else 0
+    work += 2 * FP32 * step.scores if step.scored else 0
     return work + (0 if step.plain else BF16 * step.shape.hidden_size * step.shape.feed_forward)
 
 

@@ -1,11 +1,14 @@
 """Ledger: what one layer with adapters saves for backward. Units: bytes.
 
-    norms         input in FP32 and its reciprocal root, each
+    norms         input (FP32; of a LayerNorm without autocast as it is) and its reciprocal root, each; of a LayerNorm the mean
     q, k, v       per adapter its own copy of the input, a dropout mask and lora_A's output; with an FP32 base under autocast
                   the BF16 cast of the weight
-    attention     queries, keys, values; SDPA: output and log-sum-exp; eager: softmax in FP32 and its cast
+    attention     queries, keys, values; SDPA: output and log-sum-exp; eager: softmax and its cast; with the model's own dropout
+                  the dropped-out softmax in place of that, and a mask
     o             as q, k, v
-    MLP           outputs of gate, of the activation and of up; the product where down's adapter has no copy of its own
+    MLP           outputs of gate, of the activation and of up, without a gate that of up; the product where down's adapter has no
+                  copy of its own
+    dropout       the model's own: a mask after attention and one after the MLP
 
 Source: traces (tests/tracer) of transformers' modules; PEFT and bitsandbytes as in `ledger_inputs`.
 """
@@ -14,9 +17,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from builder.reference.ledger_choices import BF16, FP32, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_frozen_base import matrices
 from builder.reference.ledger_inputs import Copies, kinds
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
@@ -120,7 +124,8 @@ def saved_by_layer(step: Step) -> Saved:
     norm = step.hidden(step.norm_input) + step.norm_statistics * tokens
     own_input = step.norms_first or not step.checkpointing  # else it is the boundary, which checkpointing keeps
     product = tokens * ff * step.product
-    copied = step.cache or step.values_cast or (step.eager and step.several)
+    readers = (*ATTENTION_INPUTS, *MLP_INPUTS) if step.one_norm else ATTENTION_INPUTS
+    copied = step.cache or step.values_cast or (step.eager and step.several) or step.family.sdpa_scores
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
     expands = step.eager_expands
     keys_values = 2 * q if expands else kv + values
@@ -138,14 +143,14 @@ def saved_by_layer(step: Step) -> Saved:
     return Saved(
         final_norm=norm,
         norm=norm if step.norms_first else 0,
-        attention_input=own_input * step.hidden(step.normed) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
+        attention_input=own_input * step.hidden(step.normed) * shares_input(step, readers, made["stream"]),
         attention_adapters=sum(adapter_saved(step, name, made["stream"]) for name in here if name in ATTENTION_INPUTS),
         attention_weight_casts=sum(weight_cast(step, name) for name in here if name in ATTENTION_INPUTS),
         qk_norms=step.qk_norm * tokens * FP32 * (q + kv + sum(step.roots)),
-        attention_tensors=tokens * step.attention * (q + keys_values + (0 if step.eager else q)),
-        log_sum_exp=0 if step.eager else tokens * shape.heads * FP32,
-        scores=step.eager * step.scores * (
-            step.softmax + step.attention * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
+        attention_tensors=tokens * step.core * (q + keys_values + (0 if step.scored else q)),
+        log_sum_exp=0 if step.scored else tokens * shape.heads * FP32,
+        scores=step.scored * step.scores * (
+            step.softmax + step.core * step.dropped_apart + step.attention * step.family.attention_softcap + MASK * step.drops
         ),
         cache=cache,
         cache_copies=copies,
@@ -156,8 +161,8 @@ def saved_by_layer(step: Step) -> Saved:
         o_weight_cast=weight_cast(step, "o"),
         post_norm=norm if step.norm_pairs else 0,
         residual_mask=step.residual_mask,
-        second_norm=(step.norm_statistics * tokens if step.parallel and step.norm_shares else norm) if step.norms_first else 0,
-        mlp_input=step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
+        second_norm=0 if step.one_norm or not step.norms_first else step.norm_statistics * tokens if step.parallel and step.norm_shares else norm,
+        mlp_input=0 if step.one_norm else step.hidden(step.normed) * shares_input(step, MLP_INPUTS, made["stream"]),
         gate=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name in ("gate", "gate_up")),
         up=sum(adapter_saved(step, name, made["stream"]) + weight_cast(step, name) for name in here if name == "up"),
         mlp_tensors=mlp_tensors(step),

@@ -8,8 +8,9 @@ Source: bitsandbytes 0.50.2 MatMul8bitLt; transformers 5.24.0; traces (tests/tra
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, MASK, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
+from builder.reference.ledger_types import BF16, MASK
 
 TOKEN_ID = 8
 """Bytes of an int64; a step holds the ids and the labels."""

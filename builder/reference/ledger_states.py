@@ -10,8 +10,9 @@ Source: PyTorch 2.13.0 torch.optim; bitsandbytes 0.50.2 Optimizer2State; torch.a
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import BF16, FP32, Step
+from builder.reference.ledger_choices import Step
 from builder.reference.ledger_frozen_base import matrices
+from builder.reference.ledger_types import BF16, FP32
 
 SMALL_MATRIX, BLOCK = 4096, 256
 
