@@ -29,13 +29,14 @@ class Reader:
         """The dimensions, flags and tables of a preset's shape, in its order."""
         wanted = [*NEEDED, *(fact for fact, has in SOME.items() if getattr(self.family, has))]
         found = {fact: self.value(fact) for fact in wanted}
-        if missing := [" or ".join(self.keys(fact)) for fact, value in found.items() if value is MISSING]:
+        if missing := list(dict.fromkeys(" or ".join(self.keys(fact)) for fact, value in found.items() if value is MISSING)):
             raise self.part.problem(f"{'the key' if len(missing) == 1 else 'the keys'} {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
                                     + (f" in {self.part.inside}" if self.part.inside else ""))
         for fact in sorted(found, key=lambda fact: isinstance(found[fact], str)):  # what follows from others comes last
             found[fact] = self.typed(fact, self.by_rule(found, fact))
         if found["heads"] % found["kv_heads"]:
-            raise self.part.problem(f"kv_heads: {found['kv_heads']} does not divide heads, {found['heads']}", self.place("kv_heads"))
+            default = "" if self.place("kv_heads") else ", the default,"
+            raise self.part.problem(f"kv_heads: {found['kv_heads']}{default} does not divide heads, {found['heads']}", self.place("kv_heads"))
         if found.get("experts_per_token", 0) > found.get("experts", 0):
             raise self.part.problem(f"experts_per_token: {found['experts_per_token']} of {found['experts']} experts", self.place("experts_per_token"))
         return found
@@ -69,13 +70,17 @@ class Reader:
         stated = {key: value for key, value in given.items() if value is not None}
         if stated:
             (key, first), *others = stated.items()
+            if isinstance(first, str):
+                raise self.part.problem(f"{key}: {shown(first)} is text", key)
             for other, value in others:
                 if value != first:
                     raise self.part.problem(f"{other}: {shown(value)}, but {key} is {shown(first)}", other)
             return first
         defaults = [reading.defaults.get(fact, MISSING), self.common.defaults.get(fact, MISSING)]
-        if given:
-            return next((default for default in defaults if isinstance(default, str)), None if fact not in NEEDED else MISSING)
+        if given and fact == "sliding_window":
+            return None
+        if given and fact in NEEDED:
+            return next((default for default in defaults if isinstance(default, str)), MISSING)
         if self.part.inside and fact in reading.text_config_defaults:
             self.assumed[fact] = reading.text_config_defaults[fact]
             return self.assumed[fact]

@@ -30,7 +30,7 @@ def window(part: ConfigFile, family: Family, layers: int, optional: Callable[[st
     if types is None:
         if kind == "every n-th layer full":
             every = optional("full_attention_every")
-            return (None, 1) if every == 1 else (size, every)
+            return (None, 1) if every == 1 else (size, every)  # the class's own pattern, also where it is longer than the model
         full = min(optional("full_layers"), layers)
         types = [FULL] * full + [SLIDING] * (layers - full)
     for every in (1, 0, *range(2, layers + 1)):

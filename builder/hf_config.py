@@ -59,7 +59,7 @@ def _family_of(config: ConfigFile, families: Mapping[str, Family], common: Archi
     names, kind = config.get("architectures"), config.get("model_type")
     if names in (MISSING, None, []) and kind in (MISSING, None):
         raise config.problem("the keys 'architectures' and 'model_type' are missing; one of them says which family the model is of")
-    name = names[0] if isinstance(names, list) and names else None
+    name = names[0] if isinstance(names, list) and names else names if isinstance(names, str) else None
     if name is not None and not isinstance(name, str):
         raise config.problem(f"architectures: {shown(name)} is not the name of a class", "architectures")
     by_name = {known: slug for slug, family in families.items() for known in family.architectures}
@@ -72,12 +72,9 @@ def _family_of(config: ConfigFile, families: Mapping[str, Family], common: Archi
     part = config.part("text_config") if isinstance(config.get("text_config"), dict) else config
     if part is not config or name is None or name in common.flat_multimodal:
         kind = part.get("model_type")
-        if kind in by_kind:
-            slug = by_kind[kind]
+        slug = by_kind.get(kind) if isinstance(kind, str) else None
+        if slug:
             return name or families[slug].architectures[0], part, slug
-        inner = (part.get("architectures") or [None])[0] if isinstance(part.get("architectures"), list) else None
-        if inner in by_name and kind in (MISSING, None):
-            return name, part, by_name[inner]
     _refuse_unknown(part, name, kind, (by_name if part is config and name else by_kind), common)
 
 
@@ -118,7 +115,7 @@ def _refuse_contradictions(part: ConfigFile, family: Family, common: Architectur
             raise part.problem(f"{key}: {'null' if value is None else shown(value)}, but family '{family.name}' describes {wanted}", key)
     for sign, means in common.signs.items():
         if sign not in read and sign not in requires and _set(part.get(sign)):
-            raise part.problem(f"{sign}: {shown(part.get(sign))} means {means}, which family '{family.name}' does not describe", sign)
+            raise part.problem(f"{sign}: {shown(part.get(sign))} means {means}, and a config.json of family '{family.name}' has no such key", sign)
 
 
 def _storage(config: ConfigFile, part: ConfigFile, common: Architectures) -> str | None:
