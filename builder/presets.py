@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from builder import card_checks
+from builder import card_checks, config_schema
 from builder import preset_checks as checks
 from builder.card_schema import CardFile, CardPreset
+from builder.config_schema import Architectures
 from builder.decision_schema import Lever, LeverFile, Method, MethodFile, Scenario, ScenarioFile
 from builder.errors import PresetError, nearest
 from builder.measured import read_rows
@@ -30,7 +31,7 @@ FOLDERS = {
     "models": (".yaml",), "cards": (".yaml",), "families": (".yaml",), "options": (".yaml",), "measured": (".yaml", ".csv"),
     "levers": (".yaml",), "methods": (".yaml",), "scenarios": (".yaml",),
 }
-CONSTANTS = "constants.yaml"
+CONSTANTS, ARCHITECTURES = "constants.yaml", "architectures.yaml"
 SLUG = re.compile(r"[a-z0-9.-]+")
 OPTION_FILE = re.compile(r"[a-z0-9._-]+")
 
@@ -53,6 +54,7 @@ class Presets:
     rules: tuple[Rule, ...]
     choices: Mapping[str, ChoiceList]
     constants: Mapping[str, Constant]
+    architectures: Architectures
     measured: Mapping[str, Measured]
     levers: tuple[Lever, ...]
     methods: tuple[Method, ...]
@@ -81,7 +83,9 @@ def load(root: Path = ROOT) -> Presets:
     def folder(name: str) -> list[Document]:
         return [document for path, document in documents.items() if path.parent == root / name]
 
-    families = {document.path.stem: _family(document) for document in folder("families")}
+    architectures = validate(Architectures, documents[root / ARCHITECTURES])
+    families = {document.path.stem: _family(document, architectures) for document in folder("families")}
+    config_schema.check_names([(document, families[document.path.stem]) for document in folder("families")])
     models = [_model(document, families) for document in folder("models")]
     cards = [_card(document) for document in folder("cards")]
     for name in ("families", "models", "cards"):
@@ -96,6 +100,7 @@ def load(root: Path = ROOT) -> Presets:
         rules=rules,
         choices=choices,
         constants=_constants(documents[root / CONSTANTS]),
+        architectures=architectures,
         measured={document.path.stem: _measured(document, offered, inputs) for document in folder("measured")},
         levers=_levers(folder("levers"), inputs, offered),
         methods=_methods(folder("methods"), inputs, offered),
@@ -126,22 +131,24 @@ def _files(root: Path) -> list[Path]:
     )
     for path in found:
         folder, _, name = path.relative_to(root).as_posix().rpartition("/")
-        if not folder and name == CONSTANTS:
+        if not folder and name in (CONSTANTS, ARCHITECTURES):
             continue
         if folder not in FOLDERS:
-            raise PresetError(f"no presets are read from '{folder or name}'{nearest(folder or name, [*FOLDERS, CONSTANTS])}", path)
+            raise PresetError(f"no presets are read from '{folder or name}'{nearest(folder or name, [*FOLDERS, CONSTANTS, ARCHITECTURES])}", path)
         if path.suffix not in FOLDERS[folder]:
             raise PresetError(f"the file name '{name}' must end in {' or '.join(FOLDERS[folder])}", path)
         if not (OPTION_FILE if folder == "options" else SLUG).fullmatch(path.stem):
             raise PresetError(f"the file name '{path.stem}' is not a slug: lower-case letters, digits, dots and hyphens only", path)
-    if root / CONSTANTS not in found:
-        raise PresetError("no such file", root / CONSTANTS)
+    for name in (CONSTANTS, ARCHITECTURES):
+        if root / name not in found:
+            raise PresetError("no such file", root / name)
     return found
 
 
-def _family(document: Document) -> Family:
+def _family(document: Document, architectures: Architectures) -> Family:
     family = validate(Family, document)
     checks.family(document, family)
+    config_schema.check(document, family, architectures)
     return family
 
 

@@ -66,6 +66,29 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+# What a config.json tells of a model. `window_used` and `full_layers` (the first layers, which attend to all tokens) only say which layers slide.
+Fact = Literal[
+    "hidden_size", "layers", "heads", "kv_heads", "head_dim", "feed_forward", "vocabulary", "tied_embeddings", "qkv_bias", "o_bias", "mlp_bias",
+    "learned_positions", "experts", "experts_per_token", "rotary_share", "sliding_window", "full_attention_every", "window_used", "full_layers",
+]
+# A default that follows from other facts.
+Rule = Literal["heads", "hidden_size / heads", "4 * hidden_size"]
+Keys = dict[Fact, list[Text]]  # the config keys of a fact, each of them enough; one within another as outer.inner
+Defaults = dict[Fact, bool | int | float | Rule]  # of facts whose keys the config leaves out
+Requirements = dict[Text, list[bool | int | float | str | None] | Literal["number"]]  # values of config keys that the layers rest upon
+
+
+class ConfigJson(Spec):
+    """How a config.json of the family says what a preset holds, beyond what presets/architectures.yaml says of all."""
+
+    model_types: list[Text] = Field(min_length=1)
+    keys: Keys
+    defaults: Defaults
+    text_config_defaults: Defaults  # more that the text_config of a multimodal model leaves out: transformers writes there what is not its default
+    window: Literal["none", "every layer", "every n-th layer full", "upper layers"]  # the layers that slide where a window is set
+    requires: Requirements
+
+
 Projection = Literal["q", "k", "v", "qkv", "o", "gate", "up", "gate_up", "down", "router"]
 
 
@@ -107,6 +130,7 @@ class Family(Spec):
     eager_only: bool  # transformers has no SDPA path for it
     rotary_tables: Annotated[int, Field(ge=0)]  # pairs of cos and sin made in each forward
     transformers_config: dict[str, bool | int | float | str]  # further keys of config.json that a model built from the shape needs
+    config_json: ConfigJson
     source: Text
     date: Date
     notes: Text | None = None

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from builder import __version__
+from builder import presets as preset_files
 from builder.blocks.changes import read_changes
 from builder.book import DIST
 from builder.check import findings
@@ -74,7 +75,8 @@ def test_every_command_has_an_example():
 @pytest.mark.parametrize("command, shown", EXAMPLES, ids=[command for command, _ in EXAMPLES])
 def test_an_example_prints_what_is_shown(command, shown, tmp_path, monkeypatch):
     shutil.copytree(DIST, tmp_path / "dist")
-    monkeypatch.setattr("builder.presets.ROOT", shutil.copytree(HOME / "presets", tmp_path / "presets"))  # where a command adds a preset
+    monkeypatch.setattr(preset_files, "ROOT", shutil.copytree(preset_files.ROOT, tmp_path / "presets"))  # where a command may add one
+    shutil.copy(HOME / "tests" / "data" / "configs" / "falcon3-7b.json", tmp_path / "config.json")
     monkeypatch.chdir(tmp_path)
     printed = CliRunner().invoke(main, shlex.split(command)[1:]).output
     assert re.fullmatch(pattern(shown), lines(printed)), printed
