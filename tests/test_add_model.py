@@ -13,13 +13,16 @@ from click.testing import CliRunner
 
 from builder import preset_file
 from builder.add_model import draft
+from builder.check import findings
 from builder.cli import main
 from builder.config_file import read
 from builder.config_schema import NEEDED
 from builder.errors import SizingError, UsageError
 from builder.hf_config import facts
+from builder.layout import lay_out
 from builder.presets import ROOT, load
 from builder.reference import estimate
+from builder.template import load_templates
 from tests import meta_counts
 from tests.meta_counts import CONFIGS
 from tests.preset_copies import change, refused, root  # root is a fixture
@@ -166,13 +169,34 @@ def test_the_share_that_turns(tmp_path, name, keys, share):
     assert read_facts(changed(tmp_path, name, **keys)).rotary_share == share
 
 
-def test_a_language_model_within_a_larger_one(tmp_path):
-    text = json.loads((CONFIGS / "mistral-7b-v0.1.json").read_text(encoding="utf-8"))
-    del text["architectures"], text["tie_word_embeddings"]
-    outer = {"architectures": ["Mistral3ForConditionalGeneration"], "model_type": "mistral3", "tie_word_embeddings": True, "text_config": text}
-    (tmp_path / "config.json").write_text(json.dumps(outer))
-    found = read_facts(tmp_path)
-    assert (found.family, found.language_model_alone, found.shape["tied_embeddings"]) == ("mistral", True, True)
+LARGER = [
+    ("Mistral3ForConditionalGeneration", "mistral3", "mistral-7b-v0.1", {}), ("LlavaNextForConditionalGeneration", "llava_next", "mistral-7b-v0.1", {}),
+    ("LlavaOnevisionForConditionalGeneration", "llava_onevision", "qwen2.5-7b", {}), ("PaliGemmaForConditionalGeneration", "paligemma", "gemma-2-9b", {}),
+    ("InternVLForConditionalGeneration", "internvl", "qwen3-4b-transformers5", {"layer_types": None}),
+    ("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", "qwen2.5-7b", {"model_type": "qwen2_5_vl_text"}),
+]
+
+
+def larger(tmp_path: Path, architecture: str, kind: str, name: str, keys: dict, **outer) -> Path:
+    """A config of a model that has the one of another config, with two layers, as its language model."""
+    text = json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")) | {"num_hidden_layers": 2} | keys
+    del text["architectures"]
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"architectures": [architecture], "model_type": kind, "text_config": text, **outer}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("architecture, kind, name, keys", LARGER)
+def test_a_language_model_within_a_larger_one(tmp_path, architecture, kind, name, keys):
+    found = read_facts(larger(tmp_path, architecture, kind, name, keys))
+    assert (found.family, found.language_model_alone, found.architecture) == (drafted(CONFIGS / f"{name}.json").family, True, architecture)
+    for tied in (True, False):
+        assert read_facts(larger(tmp_path, architecture, kind, name, keys, tie_word_embeddings=tied)).shape["tied_embeddings"] is tied
+
+
+def test_an_encoder_around_a_known_language_model(tmp_path):
+    with pytest.raises(UsageError, match="is_encoder_decoder: true means an encoder beside the decoder"):
+        read_facts(larger(tmp_path, "SomeForConditionalGeneration", "some", "llama-3.2-1b", {}, is_encoder_decoder=True))
 
 
 # The command
@@ -187,6 +211,8 @@ def test_a_model_is_written_checked_and_offered(root):
     model = next(model for model in presets.models if model.name == "Falcon3 7B")
     assert (model.slug, model.hub_id, model.shape.source, model.shape.date) == ("falcon3-7b", "tiiuae/Falcon3-7B-Instruct", "a copy of it", date(2026, 11, 29))
     assert estimate(presets, {"base_model": "Falcon3 7B"})["total_gb"] > 14.9
+    layout = lay_out(presets, load_templates("finetune"))
+    assert not list(findings(layout)) and "Falcon3 7B" in [offered.name for offered in layout.presets.models]
 
 
 def test_the_layout_is_that_of_the_others(root):
@@ -413,6 +439,15 @@ def test_defaults_are_those_of_the_config_classes(slug):
     if reading.window == "every n-th layer full":
         every = reading.defaults["full_attention_every"]
         assert layer_types == ["sliding_attention" if (layer + 1) % every else "full_attention" for layer in range(len(layer_types))]
+
+
+@pytest.mark.trace
+@pytest.mark.parametrize("architecture, kind, name, keys", LARGER)
+@pytest.mark.parametrize("tied", [True, False])
+def test_language_models_count_as_within_the_larger_one(tmp_path, architecture, kind, name, keys, tied):
+    path = larger(tmp_path, architecture, kind, name, keys, tie_word_embeddings=tied)
+    row = meta_counts.counts(path)
+    assert draft(read(path), PRESETS, {"name": "Any"}).parameters == int(row["parameters"])
 
 
 VARIANTS = [
