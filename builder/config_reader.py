@@ -63,10 +63,10 @@ class Reader:
 
     def value(self, fact: str) -> Any:
         """What the file says, else the default; a rule as its text; MISSING where there is neither. A null stands for the rule, if there is one."""
-        reading, given = self.family.config_json, {key: self.part.get(key) for key in self.keys(fact)}
-        given = {key: value for key, value in given.items() if value is not MISSING}
-        if not given and fact == "tied_embeddings" and self.part.inside:
-            given = {key: value for key in self.keys(fact) if (value := self.config.get(key)) is not MISSING}
+        reading = self.family.config_json
+        given = {key: value for key in self.keys(fact) if (value := self.part.get(key)) is not MISSING}
+        if fact == "tied_embeddings":  # the whole model ties them, so what its own config says goes before what its text_config says
+            given |= {key: value for key in self.keys(fact) if (value := self.config.get(key)) is not MISSING}
         stated = {key: value for key, value in given.items() if value is not None}
         if stated:
             (key, first), *others = stated.items()

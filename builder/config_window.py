@@ -21,7 +21,8 @@ def window(part: ConfigFile, family: Family, layers: int, optional: Callable[[st
     size, used = optional("sliding_window"), optional("window_used")
     if kind == "none" or size is None or used is False:
         if types and SLIDING in types:
-            raise part.problem(f"layer_types: some layers slide, but {'no window is set' if kind != 'none' else f'family {shown(family.name)} has no window'}", "layer_types")
+            why = f"family {shown(family.name)} has no window" if kind == "none" else "no window is set"
+            raise part.problem(f"layer_types: some layers slide, but {why}", "layer_types")
         return None, 1
     if kind == "every layer":
         if types and FULL in types:

@@ -45,11 +45,14 @@ def facts(config: ConfigFile, families: Mapping[str, Family], common: Architectu
     """
     architecture, part, slug = _family_of(config, families, common)
     _refuse_contradictions(part, families[slug], common)
+    _refuse_signs(config, families[slug], common)
     reader = Reader(config, part, families[slug], common)
     shape = reader.shape()
     size, every = window(part, families[slug], shape["layers"], reader.optional)
+    kind = config.get("model_type")
     return Facts(
-        family=slug, architecture=architecture, language_model_alone=architecture not in families[slug].architectures, shape=shape,
+        family=slug, architecture=architecture, shape=shape,
+        language_model_alone=part is not config or isinstance(kind, str) and kind != families[slug].config_json.model_types[0],
         sliding_window=size, full_attention_every=every, rotary_share=reader.share(), storage=_storage(config, part, common), assumed=reader.assumed,
     )
 
@@ -66,16 +69,17 @@ def _family_of(config: ConfigFile, families: Mapping[str, Family], common: Archi
     by_kind = {known: slug for slug, family in families.items() for known in family.config_json.model_types}
     if name in by_name:
         slug = by_name[name]
-        if isinstance(kind, str) and kind not in families[slug].config_json.model_types:
-            raise config.problem(f"model_type: '{kind}' contradicts the architecture '{name}', whose model_type is {' or '.join(families[slug].config_json.model_types)}", "model_type")
+        kinds = families[slug].config_json.model_types
+        if isinstance(kind, str) and kind not in kinds:
+            raise config.problem(f"model_type: '{kind}' contradicts the architecture '{name}', whose model_type is {' or '.join(kinds)}", "model_type")
         return name, config, slug
     part = config.part("text_config") if isinstance(config.get("text_config"), dict) else config
     if part is not config or name is None or name in common.flat_multimodal:
         kind = part.get("model_type")
         slug = by_kind.get(kind) if isinstance(kind, str) else None
         if slug:
-            return name or families[slug].architectures[0], part, slug
-    _refuse_unknown(part, name, kind, (by_name if part is config and name else by_kind), common)
+            return name or str(config.get("model_type")), part, slug
+    _refuse_unknown(part, name, kind, by_name if part is config and name else by_kind, common)
 
 
 def _refuse_unknown(part: ConfigFile, name: str | None, kind: Any, known: Mapping[str, str], common: Architectures) -> NoReturn:
@@ -113,8 +117,14 @@ def _refuse_contradictions(part: ConfigFile, family: Family, common: Architectur
         if not (number if allowed == "number" else value in allowed):
             wanted = "a number" if allowed == "number" else " or ".join("null" if one is None else shown(one) for one in allowed)
             raise part.problem(f"{key}: {'null' if value is None else shown(value)}, but family '{family.name}' describes {wanted}", key)
+    _refuse_signs(part, family, common)
+
+
+def _refuse_signs(part: ConfigFile, family: Family, common: Architectures) -> None:
+    """Keys that say what no family describes, but for those that this one reads."""
+    known = {key for keys in {**common.keys, **family.config_json.keys}.values() for key in keys} | {*common.requires, *family.config_json.requires}
     for sign, means in common.signs.items():
-        if sign not in read and sign not in requires and _set(part.get(sign)):
+        if sign not in known and _set(part.get(sign)):
             raise part.problem(f"{sign}: {shown(part.get(sign))} means {means}, and a config.json of family '{family.name}' has no such key", sign)
 
 

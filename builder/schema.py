@@ -81,7 +81,7 @@ Requirements = dict[Text, list[bool | int | float | str | None] | Literal["numbe
 class ConfigJson(Spec):
     """How a config.json of the family says what a preset holds, beyond what presets/architectures.yaml says of all."""
 
-    model_types: list[Text] = Field(min_length=1)
+    model_types: list[Text] = Field(min_length=1)  # its own, then those of the same language model within a larger one
     keys: Keys
     defaults: Defaults
     text_config_defaults: Defaults  # more that the text_config of a multimodal model leaves out: transformers writes there what is not its default

@@ -13,13 +13,16 @@ from click.testing import CliRunner
 
 from builder import preset_file
 from builder.add_model import draft
+from builder.check import findings
 from builder.cli import main
 from builder.config_file import read
 from builder.config_schema import NEEDED
 from builder.errors import SizingError, UsageError
 from builder.hf_config import facts
+from builder.layout import lay_out
 from builder.presets import ROOT, load
 from builder.reference import estimate
+from builder.template import load_templates
 from tests import meta_counts
 from tests.meta_counts import CONFIGS
 from tests.preset_copies import change, refused, root  # root is a fixture
@@ -145,13 +148,16 @@ def test_windows(tmp_path, name, keys, window):
 
 
 @pytest.mark.parametrize("name, keys, expected", [
-    ("vicuna-7b-v1.3", {}, {"kv_heads": 32, "head_dim": 128}), ("gpt2-large", {"n_inner": None}, {"feed_forward": 5120}), ("gpt2-large", {"n_inner": 999}, {"feed_forward": 999}),
+    ("vicuna-7b-v1.3", {}, {"kv_heads": 32, "head_dim": 128}), ("gpt2-large", {"n_inner": None}, {"feed_forward": 5120}),
+    ("gpt2-large", {"n_inner": 999}, {"feed_forward": 999}),
     ("llama-3.2-1b", {"attention_bias": True}, {"qkv_bias": True, "o_bias": True, "mlp_bias": False}), ("llama-3.2-1b", {"mlp_bias": True}, {"mlp_bias": True}),
     ("qwen2.5-7b", {}, {"qkv_bias": True, "o_bias": False}), ("starcoder2-7b", {"use_bias": False}, {"qkv_bias": False, "o_bias": False, "mlp_bias": False}),
-    ("pythia-1b", {"attention_bias": False}, {"qkv_bias": False, "mlp_bias": True}), ("falcon-7b-one-layer", {"bias": True}, {"kv_heads": 1, "qkv_bias": True, "mlp_bias": True}),
+    ("pythia-1b", {"attention_bias": False}, {"qkv_bias": False, "mlp_bias": True}),
+    ("falcon-7b-one-layer", {"bias": True}, {"kv_heads": 1, "qkv_bias": True, "mlp_bias": True}),
     ("gemma-2-9b", {}, {"tied_embeddings": True}), ("llama-3.2-1b", {"tie_word_embeddings": ...}, {"tied_embeddings": False}),
     ("gpt2", {"n_embd": ..., "hidden_size": 768}, {"hidden_size": 768}), ("mistral-7b-v0.1", {"num_key_value_heads": None}, {"kv_heads": 32}),
-    ("mixtral-8x7b", {"num_local_experts": ..., "num_experts": 4}, {"experts": 4, "experts_per_token": 2}), ("llama-3.2-1b", {"architectures": ...}, {"layers": 16}),
+    ("mixtral-8x7b", {"num_local_experts": ..., "num_experts": 4}, {"experts": 4, "experts_per_token": 2}),
+    ("llama-3.2-1b", {"architectures": ...}, {"layers": 16}),
 ])
 def test_keys_and_their_defaults(tmp_path, name, keys, expected):
     shape = read_facts(changed(tmp_path, name, **keys)).shape
@@ -159,20 +165,42 @@ def test_keys_and_their_defaults(tmp_path, name, keys, expected):
 
 
 @pytest.mark.parametrize("name, keys, share", [
-    ("phi-4-mini", {}, 0.75), ("pythia-1b", {}, 0.25), ("pythia-1b", {"rotary_pct": ...}, 0.25), ("pythia-1b", {"rotary_pct": ..., "rope_parameters": {"partial_rotary_factor": 0.5}}, 0.5),
+    ("phi-4-mini", {}, 0.75), ("pythia-1b", {}, 0.25), ("pythia-1b", {"rotary_pct": ...}, 0.25),
+    ("pythia-1b", {"rotary_pct": ..., "rope_parameters": {"partial_rotary_factor": 0.5}}, 0.5),
     ("phi-4-mini", {"partial_rotary_factor": ..., "rope_parameters": {"partial_rotary_factor": 0.5}}, 0.5), ("llama-3.2-1b", {"partial_rotary_factor": 1.0}, 1),
 ])
 def test_the_share_that_turns(tmp_path, name, keys, share):
     assert read_facts(changed(tmp_path, name, **keys)).rotary_share == share
 
 
-def test_a_language_model_within_a_larger_one(tmp_path):
-    text = json.loads((CONFIGS / "mistral-7b-v0.1.json").read_text(encoding="utf-8"))
-    del text["architectures"], text["tie_word_embeddings"]
-    outer = {"architectures": ["Mistral3ForConditionalGeneration"], "model_type": "mistral3", "tie_word_embeddings": True, "text_config": text}
-    (tmp_path / "config.json").write_text(json.dumps(outer))
-    found = read_facts(tmp_path)
-    assert (found.family, found.language_model_alone, found.shape["tied_embeddings"]) == ("mistral", True, True)
+LARGER = [
+    ("Mistral3ForConditionalGeneration", "mistral3", "mistral-7b-v0.1", {}), ("LlavaNextForConditionalGeneration", "llava_next", "mistral-7b-v0.1", {}),
+    ("LlavaOnevisionForConditionalGeneration", "llava_onevision", "qwen2.5-7b", {}), ("PaliGemmaForConditionalGeneration", "paligemma", "gemma-2-9b", {}),
+    ("InternVLForConditionalGeneration", "internvl", "qwen3-4b-transformers5", {"layer_types": None}),
+    ("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", "qwen2.5-7b", {"model_type": "qwen2_5_vl_text"}),
+]
+
+
+def larger(tmp_path: Path, architecture: str, kind: str, name: str, keys: dict, **outer) -> Path:
+    """A config of a model that has the one of another config, with two layers, as its language model."""
+    text = json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")) | {"num_hidden_layers": 2} | keys
+    del text["architectures"]
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"architectures": [architecture], "model_type": kind, "text_config": text, **outer}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("architecture, kind, name, keys", LARGER)
+def test_a_language_model_within_a_larger_one(tmp_path, architecture, kind, name, keys):
+    found = read_facts(larger(tmp_path, architecture, kind, name, keys))
+    assert (found.family, found.language_model_alone, found.architecture) == (drafted(CONFIGS / f"{name}.json").family, True, architecture)
+    for tied in (True, False):
+        assert read_facts(larger(tmp_path, architecture, kind, name, keys, tie_word_embeddings=tied)).shape["tied_embeddings"] is tied
+
+
+def test_an_encoder_around_a_known_language_model(tmp_path):
+    with pytest.raises(UsageError, match="is_encoder_decoder: true means an encoder beside the decoder"):
+        read_facts(larger(tmp_path, "SomeForConditionalGeneration", "some", "llama-3.2-1b", {}, is_encoder_decoder=True))
 
 
 # The command
@@ -187,6 +215,8 @@ def test_a_model_is_written_checked_and_offered(root):
     model = next(model for model in presets.models if model.name == "Falcon3 7B")
     assert (model.slug, model.hub_id, model.shape.source, model.shape.date) == ("falcon3-7b", "tiiuae/Falcon3-7B-Instruct", "a copy of it", date(2026, 11, 29))
     assert estimate(presets, {"base_model": "Falcon3 7B"})["total_gb"] > 14.9
+    layout = lay_out(presets, load_templates("finetune"))
+    assert not list(findings(layout)) and "Falcon3 7B" in [offered.name for offered in layout.presets.models]
 
 
 def test_the_layout_is_that_of_the_others(root):
@@ -293,7 +323,8 @@ def test_every_config_is_sized_or_refused():
     ("qwen2.5-7b", {"num_key_value_heads": ...}, "kv_heads: 32, the default, does not divide heads, 28"),
     ("llama-3.2-1b", {"num_hidden_layers": 0}, "num_hidden_layers: 0 is not a whole number from 1 on"),
     ("llama-3.2-1b", {"num_hidden_layers": True}, "num_hidden_layers: true is not a whole number from 1 on"),
-    ("llama-3.2-1b", {"hidden_size": 2048.5}, "hidden_size: 2048.5 is not a whole number"), ("llama-3.2-1b", {"hidden_size": "heads"}, "hidden_size: 'heads' is text"),
+    ("llama-3.2-1b", {"hidden_size": 2048.5}, "hidden_size: 2048.5 is not a whole number"),
+    ("llama-3.2-1b", {"hidden_size": "heads"}, "hidden_size: 'heads' is text"),
     ("vicuna-7b-v1.3", {"hidden_size": 4097}, "hidden_size: 4097 is not a multiple of the 32 heads"),
     ("llama-3.2-1b", {"tie_word_embeddings": 1}, "tie_word_embeddings: 1 is not true or false"),
     ("llama-3.2-1b", {"hidden_act": "gelu"}, "hidden_act: 'gelu', but family 'Llama' describes 'silu' or 'swish'"),
@@ -302,7 +333,8 @@ def test_every_config_is_sized_or_refused():
     ("llama-3.2-1b", {"partial_rotary_factor": 0.5}, "partial_rotary_factor: 0.5, but family 'Llama' describes 1"),
     ("llama-3.2-1b", {"architectures": ..., "model_type": ...}, "the keys 'architectures' and 'model_type' are missing"),
     ("llama-3.2-1b", {"architectures": ..., "model_type": "lama"}, "model_type 'lama' is not one that the families describe; nearest: llama"),
-    ("mistral-7b-v0.1", {"mlp_bias": True}, "mlp_bias: true means biases on the MLP"), ("phi-4-mini", {"attention_bias": True}, "attention_bias: true means biases on q, k, v and o"),
+    ("mistral-7b-v0.1", {"mlp_bias": True}, "mlp_bias: true means biases on the MLP"),
+    ("phi-4-mini", {"attention_bias": True}, "attention_bias: true means biases on q, k, v and o"),
     ("mistral-7b-v0.1", {"layer_types": ["full_attention"] * 32}, "layer_types: some layers do not slide"),
     ("gemma-3-1b", {"layer_types": ["full_attention"]}, "layer_types: expected a list of 26 layers"),
     ("gemma-3-1b", {"layer_types": ["linear_attention"] * 26}, "layer_types: 'linear_attention' is not full_attention or sliding_attention"),
@@ -313,11 +345,13 @@ def test_every_config_is_sized_or_refused():
     ("falcon-7b-one-layer", {"alibi": True}, "alibi: true, but family 'Falcon' describes false"),
     ("falcon-7b-one-layer", {"parallel_attn": False}, "parallel_attn: false, but family 'Falcon' describes true"),
     ("falcon-7b-one-layer", {"multi_query": False}, "multi_query: false, but family 'Falcon' describes true"),
-    ("gpt2", {"add_cross_attention": True}, "add_cross_attention: true means attention to an encoder"), ("gpt2", {"hidden_size": 999}, "hidden_size: 999, but n_embd is 768"),
+    ("gpt2", {"add_cross_attention": True}, "add_cross_attention: true means attention to an encoder"),
+    ("gpt2", {"hidden_size": 999}, "hidden_size: 999, but n_embd is 768"),
     ("qwen3-30b-a3b", {"decoder_sparse_step": 2}, "decoder_sparse_step: 2, but family 'Qwen3 MoE' describes 1"),
     ("qwen3-30b-a3b", {"mlp_only_layers": [0]}, "mlp_only_layers: [0] means layers without experts among those with them"),
     ("qwen3-30b-a3b", {"shared_expert_intermediate_size": 64}, "shared_expert_intermediate_size: 64 means experts that every token takes"),
-    ("mixtral-8x7b", {"num_experts_per_tok": 9}, "experts_per_token: 9 of 8 experts"), ("pythia-1b", {"rotary_pct": 1.5}, "rotary_pct: 1.5 is not a share from 0 to 1"),
+    ("mixtral-8x7b", {"num_experts_per_tok": 9}, "experts_per_token: 9 of 8 experts"),
+    ("pythia-1b", {"rotary_pct": 1.5}, "rotary_pct: 1.5 is not a share from 0 to 1"),
     ("qwen2.5-vl-7b", {"vocab_size": ...}, "the key vocab_size is missing"),
 ])
 def test_a_value_that_cannot_be_or_contradicts_the_family(tmp_path, name, keys, message):
@@ -415,12 +449,24 @@ def test_defaults_are_those_of_the_config_classes(slug):
         assert layer_types == ["sliding_attention" if (layer + 1) % every else "full_attention" for layer in range(len(layer_types))]
 
 
+@pytest.mark.trace
+@pytest.mark.parametrize("architecture, kind, name, keys", LARGER)
+@pytest.mark.parametrize("tied", [True, False])
+def test_language_models_count_as_within_the_larger_one(tmp_path, architecture, kind, name, keys, tied):
+    path = larger(tmp_path, architecture, kind, name, keys, tie_word_embeddings=tied)
+    row = meta_counts.counts(path)
+    assert draft(read(path), PRESETS, {"name": "Any"}).parameters == int(row["parameters"])
+
+
 VARIANTS = [
     ("falcon-7b-one-layer", {"bias": True}), ("gemma-2-9b", {"attention_bias": True}), ("gemma-3-1b", {"head_dim": ..., "num_key_value_heads": ...}),
-    ("gpt-oss-20b", {"attention_bias": False}), ("gpt2", {"n_inner": 1000}), ("gpt2", {"tie_word_embeddings": False}), ("granite-3.3-8b", {"mlp_bias": True, "attention_bias": True}),
+    ("gpt-oss-20b", {"attention_bias": False}), ("gpt2", {"n_inner": 1000}), ("gpt2", {"tie_word_embeddings": False}),
+    ("granite-3.3-8b", {"mlp_bias": True, "attention_bias": True}),
     ("llama-3.2-1b", {"mlp_bias": True, "attention_bias": True, "tie_word_embeddings": ...}), ("mistral-7b-v0.1", {"num_key_value_heads": ..., "head_dim": 96}),
-    ("mixtral-8x7b", {"num_key_value_heads": ..., "head_dim": 96}), ("olmo-2-7b", {"attention_bias": True, "num_key_value_heads": 8}), ("phi-3-mini-4k-transformers457", {"head_dim": 64, "num_key_value_heads": 8}),
-    ("pythia-1b", {"attention_bias": False, "tie_word_embeddings": True}), ("qwen2.5-7b", {"num_key_value_heads": 2, "head_dim": 96}), ("qwen3-4b-transformers5", {"head_dim": ..., "attention_bias": True}),
+    ("mixtral-8x7b", {"num_key_value_heads": ..., "head_dim": 96}), ("olmo-2-7b", {"attention_bias": True, "num_key_value_heads": 8}),
+    ("phi-3-mini-4k-transformers457", {"head_dim": 64, "num_key_value_heads": 8}),
+    ("pythia-1b", {"attention_bias": False, "tie_word_embeddings": True}), ("qwen2.5-7b", {"num_key_value_heads": 2, "head_dim": 96}),
+    ("qwen3-4b-transformers5", {"head_dim": ..., "attention_bias": True}),
     ("qwen3-30b-a3b", {"num_experts": 12, "head_dim": ..., "attention_bias": True}), ("smollm3-3b", {"mlp_bias": True, "num_key_value_heads": ...}),
     ("starcoder2-7b", {"use_bias": False, "num_key_value_heads": ..., "tie_word_embeddings": False}),
 ]
