@@ -11,9 +11,10 @@ from builder.card_schema import CardPreset, Context, Memory, OtherEcc, Windows
 from builder.engines.session import ErrorValue
 from builder.engines.workbook_file import Cell, WorkbookFile
 from builder.presets import Presets
-from builder.schema import DIMENSIONS, ModelPreset, Parameters, Shape
+from builder.schema import DIMENSIONS, Family, ModelPreset, Parameters, Shape
 
 OWN = {"source": "typed by the user", "date": date.min}
+OPTIONAL = ("learned_positions", "experts", "experts_per_token")
 FLAGS = {"tied_embeddings", "qkv_bias", "o_bias", "mlp_bias"}
 
 
@@ -49,18 +50,30 @@ def _model(presets: Presets, row: Mapping[str, object], limits: Mapping[str, flo
     if family is None or not all(row[flag] in ("Yes", "No") for flag in FLAGS):
         return []
     try:
-        shape = Shape(**{name: _whole(row[name]) for name in DIMENSIONS}, **{flag: row[flag] == "Yes" for flag in FLAGS}, **OWN)
+        shape = Shape(**{name: _whole(row[name]) for name in DIMENSIONS}, **{flag: row[flag] == "Yes" for flag in FLAGS},
+                      **{name: None if row[name] == "" else _whole(row[name]) for name in OPTIONAL}, **OWN)
         parameters = Parameters(value=_whole(row["parameters"]), published=False, **OWN)
     except ValidationError:
         return []
     beyond = any(row[name] > limits[f"{name}_override"] for name in (*DIMENSIONS, "parameters"))
-    if beyond or shape.heads % shape.kv_heads:
+    if beyond or shape.heads % shape.kv_heads or not _goes_with(shape, presets.families[family], limits["hidden_size_override"]):
         return []
     attention = _attention(row, limits["hidden_size_override"])
     if attention is None:
         return []
     return [ModelPreset.model_construct(
         name=row["name"], slug="", family=family, family_name=row["family"], hub_id="", shape=shape, parameters=parameters, notes=None, **attention)]
+
+
+def _goes_with(shape: Shape, family: Family, largest: float) -> bool:
+    """Experts and learned positions where the family has them, and only there."""
+    given = [getattr(shape, name) for name in OPTIONAL]
+    return (
+        all(value is None or value <= largest for value in given)
+        and (shape.learned_positions is not None) == family.learned_positions
+        and all((value is not None) == family.experts for value in (shape.experts, shape.experts_per_token))
+        and (shape.experts_per_token or 0) <= (shape.experts or 0)
+    )
 
 
 def _attention(row: Mapping[str, object], largest: float) -> dict[str, object] | None:

@@ -26,14 +26,26 @@ def unique(named: Iterable[tuple[Document, KeyPath, str]]) -> None:
 
 
 def family(document: Document, found: Family) -> None:
-    """The formulas know one kind of layer: seven projections, the MLP gated."""
-    if not found.gated_mlp:
-        raise document.problem(("gated_mlp",), "gated_mlp: false, but the formulas count a gated MLP (gate, up and down); only true is known so far")
-    if tuple(found.projections) != PROJECTIONS:
-        raise document.problem(("projections",), f"projections: {', '.join(found.projections)}, but the formulas count {', '.join(PROJECTIONS)}")
+    """The modules are those that the other keys imply, under their names, and what they imply goes together."""
     for name, parts in found.fused_projections.items():
         if parts != FUSED[name]:
             raise document.problem(("fused_projections", name), f"{name}: {', '.join(parts)}, but the formulas fuse {', '.join(FUSED[name])}")
+    here = projections(found)
+    for odd in (name for name in found.modules if name not in here):
+        raise document.problem(("modules", odd), f"modules: {odd}, but a layer of this family has {', '.join(here)}")
+    for missing in (name for name in here if name not in found.modules):
+        raise document.problem(("modules",), f"modules: {missing} is missing; a layer of this family has {', '.join(here)}")
+    for key, other in (("wide_qk_norms", "qk_norms"), ("adapts_experts", "experts"), ("router_bias", "experts"), ("article_covers", "activations_modelled")):
+        if getattr(found, key) and not getattr(found, other):
+            raise document.problem((key,), f"{key}: true, but {other} is {shown(getattr(found, other))}")
+
+
+def projections(found: Family) -> list[str]:
+    """The projections of a layer, a fused one in place of its parts, and the router of experts."""
+    names = [name for name in PROJECTIONS if found.gated_mlp or name != "gate"]
+    for whole, parts in found.fused_projections.items():
+        names = [whole if name == parts[0] else name for name in names if name not in parts[1:]]
+    return names + ["router"] * found.experts
 
 
 def model(document: Document, found: ModelPreset, of_family: Family) -> None:
@@ -44,9 +56,21 @@ def model(document: Document, found: ModelPreset, of_family: Family) -> None:
     if (found.sliding_window is None) != (found.full_attention_every == 1):
         problem = "missing, but some layers slide" if found.sliding_window is None else f"{found.sliding_window}, but every layer has full attention"
         raise document.problem(("sliding_window",), f"sliding_window: {problem} (full_attention_every: {found.full_attention_every})")
+    for key in ("experts", "learned_positions"):
+        given, expected = getattr(found.shape, key), getattr(of_family, key)
+        if (given is not None) != expected:
+            raise document.problem(("shape", key), f"{key}: {'missing, but' if given is None else f'{given}, but'} family '{of_family.name}' has "
+                                   f"{'them' if expected else 'none'}")
+    experts, active = found.shape.experts, found.shape.experts_per_token
+    if (active is None) != (experts is None) or (active or 0) > (experts or 0):
+        raise document.problem(("shape", "experts_per_token"), f"experts_per_token: {active or 'missing'}; expected 1 to {experts} where there are experts, else nothing")
     value, counted = found.parameters.value, found.parameters_from_shape(of_family)
     if value != counted:
         raise document.problem(("parameters", "value"), f"value: {value} parameters, but the shape gives {counted}, a difference of {value - counted:+}")
+    published, why = found.parameters.published_value, found.parameters.difference
+    if (published is None) != (why is None) or published == value or (published and not found.parameters.published):
+        raise document.problem(("parameters",), "published_value and difference: one says what was published, the other why the shape gives another count; "
+                               "both or neither, with published: true")
 
 
 def option_names(files: Sequence[tuple[Document, OptionFile]]) -> None:

@@ -66,24 +66,41 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+Projection = Literal["q", "k", "v", "qkv", "o", "gate", "up", "gate_up", "down", "router"]
+
+
 class Family(Spec):
     """presets/families/<slug>.yaml: what the layers of a model family are made of."""
 
     name: Name
     architectures: list[Text] = Field(min_length=1)
-    norms_per_layer: Annotated[int, Field(ge=0)]  # norm weight vectors of hidden_size
+    activations_modelled: bool  # false: weights, adapters and optimizer states are exact, and no total is given
+    article_covers: bool  # the article's formulas know this kind of layer
+    norms_per_layer: Annotated[int, Field(ge=0)]  # norms over hidden_size
     final_norms: Annotated[int, Field(ge=0)]
-    gated_mlp: bool
-    projections: list[Literal["q", "k", "v", "o", "gate", "up", "down"]]
-    qk_norms: Literal[0, 2]  # norm weight vectors of head_dim per layer: on q and on k, or none
+    norms_first: bool  # attention and MLP begin with a norm; false: they end with one and begin with none
+    layer_norm: bool  # LayerNorm with a bias, in place of RMSNorm without
+    gated_mlp: bool  # gate, up and down; false: up and down
+    parallel_mlp: bool  # attention and MLP read the same input side by side
+    qk_norms: Literal[0, 2]  # norms per layer on q and on k, or none
+    wide_qk_norms: bool  # they are as wide as q and k, in place of one head
     fused_projections: dict[Literal["qkv", "gate_up"], list[Text]]  # projections that are one matrix, by its name
+    modules: dict[Projection, Text]  # transformers' names of a layer's projections; a fused one under its own name
+    quantises_attention: bool  # bitsandbytes finds q, k, v and o as layers that it replaces
+    quantises_mlp: bool  # and those of the MLP
+    experts: bool  # several MLPs and a router that picks some for each token
+    adapts_experts: bool  # PEFT puts adapters on experts (and, for all linear layers, on the router)
+    router_bias: bool
+    attention_sinks: bool  # one more number per head that takes a share of each softmax
+    learned_positions: bool  # a table of positions beside the embedding
     fp32_norm_gain: bool  # the norms multiply by 1 + weight in FP32, before they go back to the type of their input
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
     attention_softcap: bool  # attention scores go through a tanh
     logit_softcap: bool  # logits go through a tanh
-    scales_embedding: bool  # the embedding's output is multiplied by sqrt(hidden_size)
+    scales_embedding: bool  # the output of the embedding module is multiplied outside of it
+    scales_residual: bool  # what attention and MLP give is multiplied before it is added
     eager_only: bool  # transformers has no SDPA path for it
-    rotary_tables: Count  # pairs of cos and sin made in each forward
+    rotary_tables: Annotated[int, Field(ge=0)]  # pairs of cos and sin made in each forward
     transformers_config: dict[str, bool | int | float | str]  # further keys of config.json that a model built from the shape needs
     source: Text
     date: Date
@@ -114,15 +131,23 @@ class Shape(Spec):
     qkv_bias: bool
     o_bias: bool
     mlp_bias: bool
+    learned_positions: Count | None = None  # rows of the table of positions
+    experts: Count | None = None  # MLPs of feed_forward each
+    experts_per_token: Count | None = None
     source: Text
     date: Date
 
 
 class Parameters(Spec):
-    """The parameter count; `published: false` where the source is the shape alone."""
+    """The parameter count; `published: false` where the source is the shape alone.
+
+    `published_value` is the published figure where it is another one, and `difference` says why.
+    """
 
     value: Count
     published: bool = True
+    published_value: Count | None = None
+    difference: Text | None = None
     source: Text
     date: Date
 
@@ -159,14 +184,15 @@ class ModelPreset(ModelFile):
 
     def parameters_from_shape(self, family: Family) -> int:
         """The number of parameters that the shape implies for a model of `family`."""
-        shape, hidden = self.shape, self.shape.hidden_size
-        projections = 2 * hidden * (self.q_width + self.kv_width) + 3 * hidden * shape.feed_forward
-        biases = (
-            shape.qkv_bias * (self.q_width + 2 * self.kv_width)
-            + shape.o_bias * hidden
-            + shape.mlp_bias * (2 * shape.feed_forward + hidden)
-        )
-        norms = family.norms_per_layer * hidden + family.qk_norms * shape.head_dim
-        layer = projections + biases + norms
-        embeddings = (1 if shape.tied_embeddings else 2) * shape.vocabulary * hidden
-        return embeddings + shape.layers * layer + family.final_norms * hidden
+        shape, hidden, width = self.shape, self.shape.hidden_size, self.shape.feed_forward
+        attention = 2 * hidden * (self.q_width + self.kv_width) + shape.qkv_bias * (self.q_width + 2 * self.kv_width) + shape.o_bias * hidden
+        mlp_inputs = 2 if family.gated_mlp else 1
+        mlp = (mlp_inputs + 1) * hidden * width + shape.mlp_bias * (mlp_inputs * width + hidden)
+        experts = shape.experts or 1
+        router = experts * (hidden + family.router_bias) if family.experts else 0
+        norm = 2 if family.layer_norm else 1
+        qk_norms = self.q_width + self.kv_width if family.wide_qk_norms else 2 * shape.head_dim
+        layer = attention + experts * mlp + router + norm * family.norms_per_layer * hidden + (qk_norms if family.qk_norms else 0)
+        layer += shape.heads if family.attention_sinks else 0
+        embeddings = (1 if shape.tied_embeddings else 2) * shape.vocabulary * hidden + (shape.learned_positions or 0) * hidden
+        return embeddings + shape.layers * layer + norm * family.final_norms * hidden

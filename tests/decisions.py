@@ -71,7 +71,7 @@ def differences(found: Mapping[str, Sequence[object]], expected: Mapping[str, ob
     for name, values in found.items():
         wanted = expected[name] if isinstance(expected[name], list) else [expected[name]]
         wrong += [(name, number, value, want) for number, (value, want) in enumerate(zip(values, wanted), 1)
-                  if not agrees(name, value, want, len(wanted))]
+                  if not agrees(name, value, want, len(expected["cards_name"] if name.endswith("_place") else wanted))]
         wrong += [(name, number, value, "a free row") for number, value in enumerate(values[len(wanted):], len(wanted) + 1)
                   if not _is_free(name, value, values[0])]
         wrong += [(name, len(values), "missing", want) for want in wanted[len(values):]]
@@ -79,8 +79,8 @@ def differences(found: Mapping[str, Sequence[object]], expected: Mapping[str, ob
 
 
 def agrees(name: str, value: object, want: object, count: int) -> bool:
-    """Whether a cell shows what the reference says; the place of a card that there is not lies beyond the last."""
-    if want is None and name.endswith("_place"):
+    """Whether a cell shows what the reference says; the place of a card, or of a model, that there is not lies beyond the last."""
+    if want is None and name.endswith(("_place", "_rank")):
         return value > count
     if isinstance(value, str) and isinstance(want, str) and not isinstance(value, ErrorValue):
         return alike(value, want)

@@ -28,12 +28,14 @@ BOOK = "finetune"
 SEED = 20261201
 PRESETS = load()
 FITS, TIGHT, DOES_NOT_FIT, CHECK_INPUTS = "✓ FITS", "! TIGHT", "✗ DOES NOT FIT", "CHECK INPUTS"
+NOT_MODELLED = {model.name for model in PRESETS.models if not PRESETS.families[model.family].activations_modelled}
 KEYS = {"int8": "LoRA on INT8", "qlora": "QLoRA", "kbit": "QLoRA, k-bit prepared"}
 
 
 def drawn(count: int, seed: int = SEED) -> list[dict[str, object]]:
     """Jobs of every kind: pairs of choices, boundaries, and random ones."""
-    return Random(seed).sample(jobs.scenarios(PRESETS, 600, seed), count)
+    drawn = [typed for typed in jobs.scenarios(PRESETS, 800, seed) if typed["base_model"] not in NOT_MODELLED]
+    return Random(seed).sample(drawn, count)
 
 
 @pytest.fixture(scope="session")
@@ -108,13 +110,15 @@ def test_every_formula_of_the_sheets_is_compared(book):
     assert len(cells) > 5000
 
 
-def test_a_wrong_input_leaves_no_figure_and_no_error(book):
-    """Names of cards, levers and models stand; what is computed is blank."""
+@pytest.mark.parametrize("typed", [{"lora_rank": -1}, {"base_model": "Mixtral 8x7B"}], ids=["wrong input", "activations not modelled"])
+def test_a_job_without_a_total_leaves_no_figure_and_no_error(book, typed):
+    """Names of cards, levers and models stand; what is computed of the job is blank."""
     names = [name for name in shown(decisions(PRESETS, {}))]
-    found = read(book, {"lora_rank": -1}, names)
-    figure = re.compile(r"(lever|pair|cards|method|fit|by|takes)_\w*(total_gb|saved_gb|headroom_gb|verdict|utilization|max_\w+|share|billions|(lora|int8|qlora|kbit)_gb)")
+    found = read(book, typed, names)
+    sheets = "lever|pair|cards|method|fit|by|takes" if "lora_rank" in typed else "lever|pair|cards|method|fit"  # other models have figures
+    figure = re.compile(rf"({sheets})_\w*(total_gb|saved_gb|headroom_gb|verdict|utilization|max_\w+|share|billions|(lora|int8|qlora|kbit)_gb)")
     figures = {name: values for name, values in found.items() if figure.fullmatch(name)}
-    assert len(figures) > 45 and not {name for name, values in figures.items() if set(values) - {""}}
+    assert len(figures) > 30 and not {name for name, values in figures.items() if set(values) - {""}}
     assert found["smallest_card"] == ["–"] and found["cards_sentence"] == found["crossover_sentence"] == found["lever_advice"] == [""]
     working = re.compile(r"break_even_\w+|(int8|qlora|kbit)_\w+|max_\w+|cards_at_least|smallest_place|fit_\w+_short|plot_\w+")
     assert not {name for name, values in found.items() if any(isinstance(value, ErrorValue) for value in values) and not working.fullmatch(name)}
@@ -144,7 +148,7 @@ def test_each_row_is_as_if_it_were_typed():
         for row, pair in random.sample(list(enumerate(PRESETS.pairs)), 3):
             assert found["pair_name"][row] == pair["name"] and found["pair_class"][row] == pair["cost_class"]
             same("pair", row, levers[pair["first"] - 1] | levers[pair["second"] - 1], "total_gb", "headroom_gb", "verdict")
-        for row, model in random.sample(list(enumerate(PRESETS.models)), 3):
+        for row, model in random.sample([(row, model) for row, model in enumerate(PRESETS.models) if model.name not in NOT_MODELLED], 3):
             top = typed["adapter_top_layers"]
             overrides = dict.fromkeys(name for name in typed if name.endswith("_override"))
             changes = overrides | {"base_model": model.name, "adapter_top_layers": top and min(top, model.shape.layers)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ REFERENCE = Path(__file__).parent.parent / "builder" / "reference"
 PRESETS = preset_files.load()
 INPUTS = {spec.name: spec for spec in PRESETS.inputs}
 MODELS = {model.hub_id: model for model in PRESETS.models}
+MODELLED = sorted(model.name for model in PRESETS.models if PRESETS.families[model.family].activations_modelled)
 
 FITS, DOES_NOT_FIT, CHECK_INPUTS = "✓ FITS", "✗ DOES NOT FIT", "CHECK INPUTS"
 NOT_COVERED = "not covered by the article"
@@ -32,7 +34,7 @@ LLAMA_2_7B, LLAMA_2_70B = "meta-llama/Llama-2-7b-hf", "meta-llama/Llama-2-70b-hf
 LLAMA_3_8B = "meta-llama/Meta-Llama-3-8B"
 
 SHAPE = "hidden_size layers heads kv_heads head_dim feed_forward vocabulary parameters".split()
-PROJECTIONS = "q k v qkv o gate up gate_up down".split()
+PROJECTIONS = "q k v qkv o gate up gate_up down router".split()
 ITEMS = (
     "article_frozen_base article_adapter_weights article_gradients article_optimizer_states article_autocast_cache "
     "article_activations article_matmul_workspace"
@@ -255,9 +257,17 @@ def test_counts_of_every_shipped_model_are_those_of_its_modules(hub_id):
 
 def test_biases_have_the_output_width_of_their_projection():
     shape = Shape(hidden_size=10, layers=1, heads=4, kv_heads=2, head_dim=3, feed_forward=50, vocabulary=1)
-    assert parameter_count.bias_parameters(shape, qkv_bias=True, o_bias=False, mlp_bias=False) == 12 + 6 + 6
-    assert parameter_count.bias_parameters(shape, qkv_bias=False, o_bias=True, mlp_bias=False) == 10
-    assert parameter_count.bias_parameters(shape, qkv_bias=False, o_bias=False, mlp_bias=True) == 50 + 50 + 10
+    gated, plain = SimpleNamespace(gated_mlp=True), SimpleNamespace(gated_mlp=False)
+
+    def biases(family, experts=None, **has):
+        preset = SimpleNamespace(**{"qkv_bias": False, "o_bias": False, "mlp_bias": False, "experts": experts, **has})
+        return parameter_count.bias_parameters(shape, preset, family)
+
+    assert biases(gated, qkv_bias=True) == 12 + 6 + 6
+    assert biases(gated, o_bias=True) == 10
+    assert biases(gated, mlp_bias=True) == 50 + 50 + 10
+    assert biases(plain, mlp_bias=True) == 50 + 10
+    assert biases(gated, experts=3, mlp_bias=True) == 3 * (50 + 50 + 10)
 
 
 def test_custom_targets_count_their_own_projections():
@@ -541,7 +551,7 @@ def test_an_unknown_name_is_a_usage_error_with_the_nearest_name():
 
 JOBS = st.fixed_dictionaries(
     {
-        "base_model": st.sampled_from(sorted(model.name for model in PRESETS.models)),
+        "base_model": st.sampled_from(MODELLED),
         "base_storage": st.sampled_from(["BF16", "FP32", "INT8", "NF4"]),
         "lora_rank": st.integers(1, 4096),
         "lora_targets": st.sampled_from(["All linear", "q, v", "q, k, v, o"]),

@@ -6,7 +6,7 @@ from builder.grid import Condition, Sheet, column_number
 from builder.specs import Strip
 
 # Verdict text constant -> style of the cell that shows it.
-VERDICT_STYLES = {"verdict_fits": "fits", "verdict_tight": "tight", "verdict_does_not_fit": "does_not_fit", "verdict_check_inputs": "check"}
+VERDICT_STYLES = {"verdict_fits": "fits", "verdict_tight": "tight", "verdict_does_not_fit": "does_not_fit", "verdict_not_modelled": "check", "verdict_check_inputs": "check"}
 
 
 def place(layout, sheet: Sheet, spec: Strip, row: int) -> int:

@@ -9,22 +9,26 @@ of its parts as a target means the whole:
 
     qkv       d + q + 2 kv        gate_up       d + 2 ff
 
+An MLP without a gate has up and down. PEFT adapts the experts of a layer as a whole (rank x experts; twice that for the fused
+gate and up, which stand for two), and the router where all linear layers are targets; some experts it leaves alone.
+
 Unit: parameters. "All linear" means every projection of a layer, not the output head.
 
-Source: PEFT, LoraLayer.update_layer (lora_A: in -> r, lora_B: r -> out) and target_modules="all-linear"; transformers,
-Phi3Attention.qkv_proj and Phi3MLP.gate_up_proj.
+Source: PEFT 0.21.2, LoraLayer.update_layer (lora_A: in -> r, lora_B: r -> out), target_modules="all-linear",
+utils/transformers_weight_conversion.py for experts; transformers, Phi3Attention.qkv_proj and Phi3MLP.gate_up_proj.
 """
 
 from __future__ import annotations
 
-from typing import Collection, Mapping
+from typing import Mapping
 
 from builder.reference.shape import Shape
 
 PROJECTIONS = ("q", "k", "v", "o", "gate", "up", "down")
+MLP = ("gate", "up", "gate_up", "down")
 CUSTOM = "Custom"
 TARGETS = {
-    "All linear": PROJECTIONS,
+    "All linear": (*PROJECTIONS, "router"),
     "q, v": ("q", "v"),
     "q, k, v, o": ("q", "k", "v", "o"),
 }
@@ -34,9 +38,9 @@ FUSED = {"qkv": ("q", "k", "v"), "gate_up": ("gate", "up")}
 
 
 def targeted(lora_targets: str, switched_on: Mapping[str, bool]) -> dict[str, int]:
-    """1 for each projection that is a target, else 0. `switched_on` counts only when lora_targets is Custom."""
+    """1 for each projection that is a target, else 0. `switched_on`, which has no router, counts only when lora_targets is Custom."""
     chosen = [p for p in PROJECTIONS if switched_on[p]] if lora_targets == CUSTOM else TARGETS[lora_targets]
-    return {projection: int(projection in chosen) for projection in PROJECTIONS}
+    return {projection: int(projection in chosen) for projection in (*PROJECTIONS, "router")}
 
 
 def in_and_out(shape: Shape) -> dict[str, int]:
@@ -51,17 +55,26 @@ def fused_in_and_out(shape: Shape) -> dict[str, int]:
     return {"qkv": d + q + 2 * kv, "gate_up": d + 2 * ff}
 
 
-def fused_targeted(is_target: Mapping[str, int], fused: Collection[str]) -> dict[str, int]:
-    """1 for each projection of `fused` of which some part is a target, else 0."""
-    return {name: int(name in fused and any(is_target[part] for part in parts)) for name, parts in FUSED.items()}
+def here(family: object) -> list[str]:
+    """The projections of a layer that may have an adapter, a fused one in place of its parts; `router` among them."""
+    inside = {part for name in family.fused_projections for part in FUSED[name]}
+    names = [name for name in PROJECTIONS if name not in inside and (family.gated_mlp or name != "gate")] + list(family.fused_projections)
+    if not family.experts:
+        return names
+    return [*names, "router"] if family.adapts_experts else [name for name in names if name not in MLP]
 
 
-def adapter_widths(shape: Shape, is_target: Mapping[str, int], fused: Collection[str]) -> dict[str, int]:
-    """Input width + output width of each projection that has an adapter, 0 for the others; a part of a fused one has none."""
-    inside = {part for name in fused for part in FUSED[name]}
-    apart = {p: 0 if p in inside else is_target[p] * width for p, width in in_and_out(shape).items()}
-    whole = fused_targeted(is_target, fused)
-    return apart | {name: whole[name] * width for name, width in fused_in_and_out(shape).items()}
+def adapted(is_target: Mapping[str, int], family: object) -> set[str]:
+    """The projections that get an adapter: any part of a fused one as a target means the whole."""
+    return {name for name in here(family) if any(is_target[part] for part in FUSED.get(name, (name,)))}
+
+
+def adapter_widths(shape: Shape, is_target: Mapping[str, int], family: object, experts: int | None) -> dict[str, int]:
+    """Input width + output width of each projection that has an adapter, 0 for the others, times the ranks that experts take."""
+    widths = in_and_out(shape) | fused_in_and_out(shape) | {"router": shape.hidden_size + (experts or 1)}
+    ranks = {"gate_up": 2 * experts, "down": experts} if experts else {}
+    found = adapted(is_target, family)
+    return {name: width * ranks.get(name, 1) if name in found else 0 for name, width in widths.items()}
 
 
 def adapter_layers(layers: int, top_layers: int | None) -> int:
@@ -80,21 +93,21 @@ def quantities(
     switched_on: Mapping[str, bool],
     rank: int,
     top_layers: int | None,
-    fused: Collection[str],
+    family: object,
+    experts: int | None,
 ) -> dict[str, int]:
     """`<projection>_targeted` and `<projection>_adapter_width`, those of the fused ones among them, `fused_qkv`,
-    `fused_gate_up`, `adapter_width_per_layer`, `adapter_layers`, `trainable_parameters`.
-
-    `fused` names what the family holds as one projection: `qkv`, `gate_up`, both or none.
+    `fused_gate_up`, `adapter_width_per_layer`, `adapter_layers`, `trainable_parameters`; `experts` are those of a layer, None in a
+    dense model.
     """
     is_target = targeted(lora_targets, switched_on)
-    widths = adapter_widths(shape, is_target, fused)
+    widths = adapter_widths(shape, is_target, family, experts)
     width_per_layer = sum(widths.values())
     layers = adapter_layers(shape.layers, top_layers)
     return {
-        **{f"{projection}_targeted": value for projection, value in is_target.items()},
-        **{f"fused_{name}": int(name in fused) for name in FUSED},
-        **{f"{name}_targeted": value for name, value in fused_targeted(is_target, fused).items()},
+        **{f"{projection}_targeted": is_target[projection] for projection in PROJECTIONS},
+        **{f"fused_{name}": int(name in family.fused_projections) for name in FUSED},
+        **{f"{name}_targeted": int(name in adapted(is_target, family)) for name in (*FUSED, "router")},
         **{f"{projection}_adapter_width": value for projection, value in widths.items()},
         "adapter_width_per_layer": width_per_layer,
         "adapter_layers": layers,

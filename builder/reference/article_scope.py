@@ -3,7 +3,7 @@
     b   = bytes of a computed element: 2 under BF16 autocast, 4 in FP32
     amp = 1 under BF16 autocast, else 0
 
-The article knows Adam and 8-bit Adam, attention that never holds the score matrix, full logits, FP32 adapters, and two
+The article knows Llama-like layers, Adam and 8-bit Adam, attention that never holds the score matrix, full logits, FP32 adapters, and two
 precisions: BF16 autocast over a base stored in any way, and plain FP32 (no autocast, an FP32 base). k-bit preparation,
 KV cache, previous output, training loop and allocator mode do not exist for it and change nothing.
 
@@ -33,6 +33,7 @@ def is_covered(
     optimizer_choice: str,
     attention_kernel: str,
     loss_kernel: str,
+    family: object,
 ) -> bool:
     """True when the article has a formula for every one of these choices."""
     return (
@@ -41,6 +42,7 @@ def is_covered(
         and optimizer_choice in COVERED_OPTIMIZERS
         and attention_kernel in COVERED_ATTENTION
         and loss_kernel in COVERED_LOSSES
+        and family.article_covers
     )
 
 

@@ -12,9 +12,10 @@ from typing import Mapping, Sequence
 
 from builder.presets import Presets
 from builder.reference import break_even
+from builder.reference.adapters import PROJECTIONS, adapted, targeted
 from builder.reference.article_verdict import DOES_NOT_FIT
 from builder.reference.card_notes import uses_bf16
-from builder.reference.ledger_total import TIGHT, verdict
+from builder.reference.ledger_total import NO_FIGURE, TIGHT, verdict
 from builder.reference.shape import DIMENSIONS
 from builder.reference.shown import BLANK, NONE, percent
 from builder.reference.sized import Sized, size
@@ -22,6 +23,8 @@ from builder.reference.smallest_card import OnCard, at_least, drawn, roomiest, s
 
 KEYS = ("lora", "int8", "qlora", "kbit")
 """Of the methods, in the order of the presets, in the names of columns."""
+TARGET_INPUTS = ("lora_targets", *(f"target_{projection}" for projection in PROJECTIONS))
+NO_TARGET = "no such target"
 BILLION = 10**9
 
 Columns = dict[str, list[object]]
@@ -93,44 +96,65 @@ def on_cards(jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
     return found
 
 
-def by_model(presets: Presets, typed: Mapping[str, object], cards: Sequence[OnCard]) -> tuple[Columns, list[list[Sized]]]:
-    """Every model by method, and its jobs by method and model."""
+def by_model(presets: Presets, typed: Mapping[str, object], cards: Sequence[OnCard]) -> tuple[Columns, list[list[Sized | None]]]:
+    """Every model by method, and its jobs by method and model; None and no figure where there is no total."""
     models = presets.models
-    plain = [size(presets, with_model(typed, model)) for model in models]
+    families = [presets.families[model.family] for model in models]
+    shown = [family.activations_modelled and has_target(presets, typed, family) for family in families]
+    parameters = [size(presets, with_model(typed, model)).ledger["base_parameters"] if given else None for model, given in zip(models, shown)]
     ranks = {model.name: rank for rank, model in enumerate(by_size(models), 1)}
-    billions = [job.ledger["base_parameters"] / BILLION for job in plain]
+    billions = [(parameters[0] if count is None else count) / BILLION for count in parameters]
     found: Columns = {
         "by_name": [model.name for model in models],
-        "by_parameters": [job.ledger["base_parameters"] for job in plain],
+        "by_parameters": [BLANK if count is None else count for count in parameters],
         "by_row": list(range(1, len(models) + 1)),
-        "by_shown": [1] * len(models),
-        "by_rank": [ranks[model.name] for model in models],
+        "by_shown": [int(given) for given in shown],
+        "by_no_figure": [NO_TARGET if family.activations_modelled else NO_FIGURE for family in families],
+        # One that is not shown comes after all that may be, free rows included, so its rank depends on the workbook.
+        "by_rank": [ranks[model.name] if given else None for model, given in zip(models, shown)],
         "plot_billions": billions,
         "card_line_from": min(billions),
         "card_line_to": max(billions),
     }
     every = []
     for key, method in zip(KEYS, presets.methods):
-        jobs = [size(presets, {**with_model(typed, model), **method.sets}) for model in models]
+        jobs = [size(presets, {**with_model(typed, model), **method.sets}) if given else None for model, given in zip(models, shown)]
         every.append(jobs)
-        found |= of_method(key, jobs, cards)
+        found |= of_method(key, jobs, cards, found["by_no_figure"])
     return found, every
 
 
-def of_method(key: str, jobs: Sequence[Sized], cards: Sequence[OnCard]) -> Columns:
+def has_target(presets: Presets, typed: Mapping[str, object], family: object) -> bool:
+    """Whether a model of the family has one of the projections that are to be adapted."""
+    choices = {name: typed.get(name, next(spec.default for spec in presets.inputs if spec.name == name)) for name in TARGET_INPUTS}
+    switched_on = {projection: choices[f"target_{projection}"] == "Yes" for projection in PROJECTIONS}
+    return bool(adapted(targeted(choices["lora_targets"], switched_on), family))
+
+
+def of_method(key: str, jobs: Sequence[Sized | None], cards: Sequence[OnCard], otherwise: Sequence[str]) -> Columns:
     """Every model by one method: on the user's card, and on the smallest that holds it."""
-    held = [smallest(cards, job.reserve) for job in jobs]
-    totals = [job.ledger["total_gb"] for job in jobs]
+    rows = [on_smallest(job, cards) for job in jobs]
+    totals = [job.ledger["total_gb"] if job else text for job, text in zip(jobs, otherwise)]
     return {
         f"by_{key}_gb": totals,
-        f"by_{key}_headroom_gb": [card.headroom_gb(job.reserve) if card else BLANK for card, job in zip(held, jobs)],
-        f"by_{key}_card": [card.called(uses_bf16(job.job)) if card else several(cards, job) for card, job in zip(held, jobs)],
-        f"by_{key}_reserve_bytes": [job.reserve for job in jobs],
-        f"by_{key}_place": [card and card.number for card in held],
-        f"by_{key}_held": [int(card is not None) for card in held],
-        f"by_{key}_taken_bytes": [takes_up(card, job) for card, job in zip(held, jobs)],
-        f"by_{key}_several": [several(cards, job) for job in jobs],
-        f"plot_{key}_gb": totals,
+        **{f"by_{key}_{name}": [row[name] for row in rows] for name in rows[0]},
+        f"plot_{key}_gb": [total if job else totals[0] for total, job in zip(totals, jobs)],
+    }
+
+
+def on_smallest(job: Sized | None, cards: Sequence[OnCard]) -> dict[str, object]:
+    """A job on the smallest card that holds it; blanks and zeros where it has no figures."""
+    if job is None:
+        return {"headroom_gb": BLANK, "card": BLANK, "reserve_bytes": 0, "place": 0, "held": 0, "taken_bytes": 0, "several": BLANK}
+    card = smallest(cards, job.reserve)
+    return {
+        "headroom_gb": card.headroom_gb(job.reserve) if card else BLANK,
+        "card": card.called(uses_bf16(job.job)) if card else several(cards, job),
+        "reserve_bytes": job.reserve,
+        "place": card and card.number,
+        "held": int(card is not None),
+        "taken_bytes": takes_up(card, job),
+        "several": several(cards, job),
     }
 
 
@@ -145,7 +169,7 @@ def by_size(models: Sequence[object]) -> list[object]:
     return sorted(models, key=lambda model: (-model.parameters.value, model.name.casefold()))
 
 
-def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[OnCard]) -> Columns:
+def taken(presets: Presets, every: Sequence[Sequence[Sized | None]], cards: Sequence[OnCard]) -> Columns:
     """The largest model that each card takes by method."""
     rows = {model.name: row for row, model in enumerate(presets.models)}
     order = [rows[model.name] for model in by_size(presets.models)]
@@ -157,7 +181,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized]], cards: Sequence[On
         "takes_capacity_gb": [card.place.capacity_gb for card in cards],
     }
     for key, jobs in zip(KEYS, every):
-        takes = [next((row for row in order if card.place.fits(jobs[row].reserve)), None) for card in cards]
+        takes = [next((row for row in order if jobs[row] and card.place.fits(jobs[row].reserve)), None) for card in cards]
         chosen = [(card, None if row is None else jobs[row]) for card, row in zip(cards, takes)]
         found |= {
             f"takes_{key}_model": [job.job.model.name if job else NONE for _, job in chosen],

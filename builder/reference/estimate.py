@@ -85,6 +85,7 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
         optimizer_choice=job.optimizer_choice,
         attention_kernel=job.attention_kernel,
         loss_kernel=job.loss_kernel,
+        family=job.family,
     )
     used = shape.quantities(preset, job.shape, job.model.parameters.value, job.parameters_override, job.model)
     counted = parameter_count.quantities(job.shape, job.model.shape, job.family)
@@ -105,7 +106,7 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
         ) + card_notes.notes(job, of_card, texts),
         **of_card,
         **adapters.quantities(
-            job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers, job.family.fused_projections
+            job.shape, job.lora_targets, job.switched_on, job.lora_rank, job.adapter_top_layers, job.family, job.model.shape.experts
         ),
         **card.quantities(
             job.card.memory.usable_mib, job.gpu_capacity_override_gb, constant(presets, "bytes_per_gb")

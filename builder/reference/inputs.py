@@ -21,7 +21,7 @@ from typing import Iterable, Mapping
 
 from builder.errors import UsageError, nearest
 from builder.presets import Presets
-from builder.reference.adapters import CUSTOM, PROJECTIONS
+from builder.reference.adapters import CUSTOM, PROJECTIONS, adapted, targeted
 from builder.reference.job import Job, job_of
 
 UNAVAILABLE = object()
@@ -129,9 +129,12 @@ def heads_divide(presets: Presets, values: Mapping[str, object]) -> bool:
 
 
 def custom_targets(presets: Presets, values: Mapping[str, object]) -> bool:
-    """Whether some projection is targeted. The seven switches are looked at only when the targets are Custom."""
-    switches = [values[f"target_{projection}"] for projection in PROJECTIONS]
-    return values["lora_targets"] != CUSTOM or UNAVAILABLE in switches or "Yes" in switches
+    """Whether some projection that the model has is targeted. The seven switches are looked at only when the targets are Custom."""
+    switches = {projection: values[f"target_{projection}"] for projection in PROJECTIONS}
+    if values["lora_targets"] != CUSTOM or UNAVAILABLE in (*switches.values(), values["base_model"]):
+        return True
+    family = presets.families[by_name(presets.models)[values["base_model"]].family]
+    return bool(adapted(targeted(CUSTOM, {projection: switch == "Yes" for projection, switch in switches.items()}), family))
 
 
 RULES = {"heads_divide": heads_divide, "custom_targets": custom_targets}

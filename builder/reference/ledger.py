@@ -27,7 +27,7 @@ from builder.reference.place import place_of
 
 def targets(values: dict[str, float]) -> frozenset[str]:
     """Projections with an adapter of their own; a fused one in place of its parts."""
-    return frozenset(name for name in (*PROJECTIONS, *FUSED) if values[f"{name}_adapter_width"] > 0)
+    return frozenset(name for name in (*PROJECTIONS, *FUSED, "router") if values[f"{name}_adapter_width"] > 0)
 
 
 def step_of(job: Job, values: dict[str, float]) -> Step:
@@ -56,7 +56,7 @@ def of_step(step: Step, job: Job, values: dict[str, float]) -> dict[str, float |
     held, casts = found["held_bytes"], found["adapter_casts_bytes"]
     standing = ledger_standing.quantities(step, saved, held, casts, found["first_layer_unsaved_bytes"])
     found |= standing
-    found |= ledger_loss.quantities(step, standing, held, casts, saved.norm)
+    found |= ledger_loss.quantities(step, standing, held, casts, saved.final_norm)
     found |= ledger_forward.quantities(step, saved, standing)
     found |= ledger_backward.quantities(step, saved, found)
     found |= ledger_peak.quantities(step, found, job.card.compute_capability)

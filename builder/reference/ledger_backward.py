@@ -95,10 +95,10 @@ def int8_recomputed(step: Step, saved: Saved) -> int:
 def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int, most: int) -> dict[str, float]:
     """Points of the top layer, 0 where it has none; `standing` is alive through backward, `most` of a layer while it is recomputed."""
     roles = projections(step)
-    fp32_boundary = step.hidden(FP32) if step.stream == FP32 else 0
+    shared = saved.shared_input
     alive = standing + casts
     if step.checkpointing:
-        alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - fp32_boundary - int8_recomputed(step, saved)
+        alive = standing + saved.layer + sliding_here(step, saved) + casts_layer - shared - int8_recomputed(step, saved)
     # Where down needs nothing saved, it runs before the layer is recomputed.
     in_down = (standing if step.stops_at_product else alive - saved.post_norm) + own_gradient(step)
     kept_product = step.int8 and not (step.checkpointing and "down" in step.targets and roles["down"].made.direct)
@@ -110,7 +110,7 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     kept = saved.context_copy if step.int8 and not step.checkpointing else 0
     values = (0 if step.eager_expands else step.shape.q_width - saved.values_width) * step.tokens * step.attention
     softmax = after_mlp - saved.norm - saved.post_norm - saved.o + kept + values + step.scores * (2 * FP32 - freed)
-    recomputing = standing + casts_layer + early_gradient(step, saved) - fp32_boundary
+    recomputing = standing + casts_layer + early_gradient(step, saved) - shared
     return {
         "top_alive_bytes": alive,
         "backward_post_norm_bytes": alive + norm_backward(step) if step.norm_pairs else 0,
@@ -134,7 +134,7 @@ def shared_product(step: Step, saved: Saved) -> int:
 
 def own_gradient(step: Step) -> int:
     """The gradient of down's output, where it is not the residual stream's."""
-    return step.hidden(step.projection) if step.norm_pairs or step.projection != step.stream else 0
+    return step.hidden(step.projection) if step.norm_pairs or step.family.scales_residual or step.projection != step.stream else 0
 
 
 def early_gradient(step: Step, saved: Saved) -> int:

@@ -26,6 +26,7 @@ class Step:
     """
 
     shape: Shape
+    experts: int | None
     family: object
     targets: frozenset[str]
     storage: str
@@ -107,8 +108,18 @@ class Step:
 
     @property
     def norm_pairs(self) -> bool:
-        """Whether there is a norm after attention and after the MLP as well."""
-        return self.family.norms_per_layer > 2
+        """Whether there is a norm after attention and after the MLP."""
+        return self.family.norms_per_layer > 2 or not self.norms_first
+
+    @property
+    def norms_first(self) -> bool:
+        """Whether attention and MLP begin with a norm."""
+        return self.family.norms_first
+
+    @property
+    def roots(self) -> tuple[int, int]:
+        """Roots of the norms of q and of k, per token: one per head, or one for all."""
+        return (1, 1) if self.family.wide_qk_norms else (self.shape.heads, self.shape.kv_heads)
 
     @property
     def stops_at_product(self) -> bool:
@@ -150,6 +161,7 @@ def step_of(job: Job, targets: frozenset[str], layers_adapted: int) -> Step:
     asked = {"By loop": plain_loop, "Yes": True, "No": False}
     return Step(
         shape=job.shape,
+        experts=job.model.shape.experts,
         family=job.family,
         targets=targets,
         storage=job.base_storage,
@@ -178,6 +190,7 @@ def quantities(step: Step) -> dict[str, float]:
     """The switches and element sizes that the workbook names."""
     layers = step.shape.layers
     return {
+        "activations_modelled": int(step.family.activations_modelled),
         "autocast_on": int(step.autocast),
         "base_is_int8": int(step.int8),
         "base_is_nf4": int(step.nf4),
@@ -198,7 +211,10 @@ def quantities(step: Step) -> dict[str, float]:
         "cache_on": int(step.cache),
         "output_kept": int(step.output_kept),
         "eager_expands": int(step.eager_expands),
+        "norms_first": int(step.norms_first),
         "norm_pairs": int(step.norm_pairs),
+        "q_roots": step.roots[0],
+        "k_roots": step.roots[1],
         "qk_norm_on": int(step.qk_norm),
         "window_masked": int(step.window_masked),
         "sliding_layers_adapted": step.sliding_layers(step.layers_adapted),

@@ -34,9 +34,9 @@ def norms_of_q_and_k(step: Step) -> int:
     shape = step.shape
     bytes_ = 0
     if step.qk_norm:
-        for name, width, heads in (("q", shape.q_width, shape.heads), ("k", shape.kv_width, shape.kv_heads)):
+        for name, width, roots in (("q", shape.q_width, step.roots[0]), ("k", shape.kv_width, step.roots[1])):
             if not step.targets & {name, "qkv"}:
-                bytes_ += step.tokens * FP32 * (width + heads)
+                bytes_ += step.tokens * FP32 * (width + roots)
     return bytes_
 
 

@@ -51,22 +51,25 @@ def sliding_here(step: Step, saved: Saved) -> int:
 
 
 def middle(step: Step) -> int:
-    """Hidden states between attention and MLP, where no norm saves them."""
-    return step.hidden(step.stream) if step.stream == BF16 else 0
+    """Hidden states between attention and MLP, where neither a norm nor the MLP itself keeps them."""
+    return step.hidden(step.stream) if step.norms_first and step.stream == BF16 else 0
 
 
-def beside(step: Step) -> int:
-    """What a layer at work that saves has beside its own points; a lone one's FP32 input, too."""
-    lone = step.hidden(FP32) if step.layers_adapted == 1 and step.stream == FP32 else 0
-    return step.hidden(step.stream) + middle(step) + lone
+def beside(step: Step, attention_input: int, shared_input: int) -> int:
+    """What a layer at work that saves has beside its own points: its input, unless that is saved already, as `attention_input` or,
+    except in a lone layer, as the `shared_input` of its first norm.
+    """
+    lone = shared_input if step.layers_adapted == 1 else 0
+    own_input = step.hidden(step.stream) - (0 if step.norms_first else attention_input)
+    return own_input + middle(step) + lone
 
 
 def recorded(step: Step, saved: Saved) -> dict[str, int]:
     """Points of a layer that saves; 0 where it has no such point."""
     boundary, roles = step.hidden(step.stream), projections(step)
-    entry = saved.attention_first + (0 if saved.attention_input else boundary)
+    entry = saved.attention_first + (boundary - saved.attention_input if step.norms_first else 0)
     side = saved.attention_side + sliding_here(step, saved) + middle(step)
-    mlp = side + (0 if saved.mlp_input else boundary)
+    mlp = side + boundary - saved.mlp_input
     early = step.checkpointing and not step.norm_pairs
     product = mlp + saved.gate + saved.up + (3 + (not step.stops_at_product)) * saved.product
     gate, down = forward(step, roles["gate"], True), stopped(step, roles["down"]) if early else forward(step, roles["down"], True)
@@ -75,6 +78,7 @@ def recorded(step: Step, saved: Saved) -> dict[str, int]:
     fused = step.family.fused_gate_up
     stops = step.hidden(FP32) if step.checkpointing else 0
     last = side + saved.gate + saved.up + saved.mlp_tensors + saved.product_saved + saved.down + post_norm_work(step) - stops
+    last += 0 if step.norms_first else boundary - saved.mlp_input  # the hidden states to which the MLP's output is added
     return {
         "recorded_rotation_bytes": entry + rotation(step),
         "recorded_softmax_bytes": entry + softmax_inputs(step) + step.scores * element if step.eager else 0,
@@ -121,7 +125,7 @@ def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str
     saving, not_saving = recorded(step, saved), passing(step, saved)
     most, layers = max(saving.values()), standing["saved_layers_bytes"]
     if not step.checkpointing:  # the layer at work is the top one
-        layers += beside(step) - saved.layer - step.sliding_layers(1) * saved.window_extra
+        layers += beside(step, saved.attention_input, saved.shared_input) - saved.layer - step.sliding_layers(1) * saved.window_extra
     over = standing["forward_standing_bytes"] + standing["masks_bytes"] + layers
     return {
         **saving,

@@ -49,7 +49,7 @@ def listed_inside(step: Step, values: dict[str, float]) -> float:
     boundary, logits = step.hidden(step.stream), 0 if step.fused_loss else values["logits_bytes"]
     standing = values["held_bytes"] + gradients + casts + values["once_bytes"] + values["masks_kept_bytes"] + boundary + logits
     if step.checkpointing:
-        return standing + (step.shape.layers - (step.layers_adapted - 1 if lower else 0)) * boundary + values["int8_inputs_bytes"]
+        return standing + (step.shape.layers - (step.layers_adapted - 1 if lower else 0)) * boundary + step.shape.layers * values["int8_inputs_layer_bytes"]
     below = 0 if lower else step.layers_adapted - 1
     saved = below * values["layer_saved_bytes"] - (values["first_layer_unsaved_bytes"] if below else 0)
     windows = 0 if lower else (step.sliding_layers(step.layers_adapted) - step.sliding_layers(1)) * values["window_extra_bytes"]
@@ -59,7 +59,7 @@ def listed_inside(step: Step, values: dict[str, float]) -> float:
 def at_work(step: Step, values: dict[str, float]) -> dict[str, float]:
     """What the Ledger sheet adds to the listed tensors of a moment: the worst layer, or the gradients of the loss."""
     unsaved = values["first_layer_unsaved_bytes"] if step.layers_adapted == 1 else 0
-    forward = values["passing_bytes"] if step.checkpointing else values["recorded_bytes"] + beside(step) - unsaved
+    forward = values["passing_bytes"] if step.checkpointing else values["recorded_bytes"] + beside(step, values["attention_input_bytes"], values["shared_input_bytes"]) - unsaved
     start = norm_backward(step) - step.hidden(step.stream) if step.fused_loss else 2 * values["vocabulary_fp32_bytes"]
     return {
         "saved_layers_count": 0 if step.checkpointing else step.layers_adapted,

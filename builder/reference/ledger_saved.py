@@ -23,10 +23,13 @@ ATTENTION_INPUTS, MLP_INPUTS = ("q", "k", "v", "qkv"), ("gate", "up", "gate_up")
 
 @dataclass(frozen=True)
 class Saved:
-    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer.
+    """Bytes that a layer saves, in the order in which its forward pass saves them. `norm` counts once here, twice in a layer; `final_norm` is the same of the final norm, which no layer has;
+    `shared_input` the input of the layer, where its first norm saves it as it is.
     `values_width` is that of the storage that keeps the values, elements."""
 
+    final_norm: int
     norm: int
+    shared_input: int
     attention_input: int
     attention_adapters: int
     attention_weight_casts: int
@@ -105,6 +108,7 @@ def saved_by_layer(step: Step) -> Saved:
     made = kinds(step)
     here = matrices(step)
     norm = step.hidden(FP32) + FP32 * tokens
+    own_input = step.norms_first or not step.checkpointing  # else it is the boundary, which checkpointing keeps
     product = tokens * ff * step.projection
     copied = step.cache or step.values_cast or (step.eager and step.several)
     values = q + 2 * kv if step.family.fused_qkv and not copied else kv
@@ -119,11 +123,13 @@ def saved_by_layer(step: Step) -> Saved:
     if repeats:
         window += tokens * step.attention * (2 * q - keys_values) + cache - copies
     return Saved(
-        norm=norm,
-        attention_input=step.hidden(step.stream) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
+        final_norm=norm,
+        norm=norm if step.norms_first else 0,
+        shared_input=step.hidden(FP32) if step.norms_first and step.stream == FP32 else 0,
+        attention_input=own_input * step.hidden(step.stream) * shares_input(step, ATTENTION_INPUTS, made["stream"]),
         attention_adapters=sum(adapter_saved(step, name, made["stream"]) for name in here if name in ATTENTION_INPUTS),
         attention_weight_casts=sum(weight_cast(step, name) for name in here if name in ATTENTION_INPUTS),
-        qk_norms=step.qk_norm * tokens * FP32 * (q + kv + shape.heads + shape.kv_heads),
+        qk_norms=step.qk_norm * tokens * FP32 * (q + kv + sum(step.roots)),
         attention_tensors=tokens * step.attention * (q + keys_values + (0 if step.eager else q)),
         log_sum_exp=0 if step.eager else tokens * shape.heads * FP32,
         scores=step.eager * step.scores * (
@@ -151,7 +157,7 @@ def saved_by_layer(step: Step) -> Saved:
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
     """Every tensor kind of a layer by the workbook's name, and their sums."""
     named = {
-        f"{'norm_saved' if name == 'norm' else 'post_norm_saved' if name == 'post_norm' else name}_bytes": value
+        f"{'norm' if name == 'final_norm' else 'norm_saved' if name == 'norm' else 'post_norm_saved' if name == 'post_norm' else name}_bytes": value
         for name, value in asdict(saved).items()
         if name not in ("scores", "cache", "gate", "up", "down", "values_width")
     }

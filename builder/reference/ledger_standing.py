@@ -8,8 +8,8 @@ Source: bitsandbytes 0.50.2 MatMul8bitLt; transformers 5.24.0; traces (tests/tra
 
 from __future__ import annotations
 
-from builder.reference.ledger_choices import MASK, Step
-from builder.reference.ledger_saved import Saved
+from builder.reference.ledger_choices import BF16, MASK, Step
+from builder.reference.ledger_saved import ATTENTION_INPUTS, Saved
 
 TOKEN_ID = 8
 """Bytes of an int64; a step holds the ids and the labels."""
@@ -19,7 +19,8 @@ def int8_inputs_layer(step: Step, saved: Saved) -> int:
     """Inputs that the INT8 layers of one layer keep: two norms' outputs, attention's output, the MLP product."""
     if not step.int8:
         return 0
-    return 2 * step.hidden(step.stream) + step.tokens * step.shape.q_width * step.attention + saved.product
+    own_inputs = 2 if step.norms_first or not step.checkpointing else 1  # that of attention may be the boundary
+    return own_inputs * step.hidden(step.stream) + step.tokens * step.shape.q_width * step.attention + saved.product
 
 
 def int8_inputs(step: Step, saved: Saved) -> int:
@@ -28,7 +29,8 @@ def int8_inputs(step: Step, saved: Saved) -> int:
         return 0
     one = int8_inputs_layer(step, saved)
     if step.checkpointing:
-        return step.shape.layers * one
+        boundaries = 0 if step.norms_first else (step.shape.layers - 1) * step.hidden(step.stream)
+        return step.shape.layers * one + boundaries
     return step.layers_adapted * one - step.hidden(step.stream)
 
 
@@ -55,11 +57,20 @@ def output(step: Step, saved: Saved) -> int:
     return logits + step.shape.layers * saved.cache + int8_inputs(step, saved) + leaf
 
 
+def embedding_cast(step: Step) -> int:
+    """The BF16 cast of the embedding output, which under checkpointing is a leaf that needs a gradient, in autocast's cache: where no
+    norm comes before the first cast.
+    """
+    casts = step.plain or bool(step.targets & set(ATTENTION_INPUTS))
+    return step.hidden(BF16) if step.checkpointing and not step.norms_first and step.stream_casts and casts else 0
+
+
 def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved: int) -> dict[str, float]:
     """The standing sums."""
     ids = 2 * TOKEN_ID * step.tokens
     turned = step.shape.head_dim * step.rotary_share
-    once = ids + 2 * step.family.rotary_tables * step.sequence * turned * step.stream
+    leaf = step.hidden(step.stream) if step.checkpointing and step.family.scales_embedding else 0
+    once = ids + leaf + 2 * step.family.rotary_tables * step.sequence * turned * step.stream
     kept_output = output(step, saved)
     previous = kept_output if step.output_kept else 0
     return {
@@ -68,10 +79,12 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
         "kv_cache_bytes": step.shape.layers * saved.cache,
         "saved_layers_bytes": saved_layers(step, saved, first_unsaved),
         "token_ids_bytes": ids,
+        "embedding_leaf_bytes": leaf,
         "once_bytes": once,
         "masks_bytes": masks(step),
         "masks_kept_bytes": masks(step) if step.checkpointing else 0,
         "output_bytes": kept_output,
         "previous_output_bytes": previous,
-        "forward_standing_bytes": held + casts + once + previous,
+        "embedding_cast_bytes": embedding_cast(step),
+        "forward_standing_bytes": held + casts + once + embedding_cast(step) + previous,
     }

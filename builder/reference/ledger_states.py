@@ -17,8 +17,12 @@ SMALL_MATRIX, BLOCK = 4096, 256
 
 
 def adapter_matrices(step: Step) -> list[int]:
-    """Elements of lora_A and lora_B of every adapter of one layer."""
-    return [step.rank * width for name, sizes in matrices(step).items() if name in step.targets for width in sizes]
+    """Elements of lora_A and lora_B of every adapter of one layer; those of experts have their ranks together."""
+    sizes, ranks = matrices(step), {}
+    if step.experts:
+        sizes["router"] = (step.shape.hidden_size, step.experts)
+        ranks = {"gate_up": 2 * step.experts, "down": step.experts}
+    return [step.rank * ranks.get(name, 1) * width for name, pair in sizes.items() if name in step.targets for width in pair]
 
 
 def states_8bit(elements: int) -> int:

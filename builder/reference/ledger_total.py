@@ -2,6 +2,7 @@
 
     total = reserved + context + memory already in use
     FITS  total <= capacity        TIGHT  allocated + context + in use <= capacity        DOES NOT FIT  not even that
+    held  = base, adapters and optimizer states, which alone are known of a model whose activations are not modelled
     room  = what may be reserved, or allocated, without the workspaces
 
 TIGHT needs expandable segments, or the allocator's own retry after it has given cached blocks back.
@@ -13,7 +14,8 @@ from __future__ import annotations
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS
 from builder.reference.place import GB, Place
 
-TIGHT = "! TIGHT"
+TIGHT, NOT_MODELLED = "! TIGHT", "? NOT MODELLED"
+NO_FIGURE = "not modelled"
 ITEMS = ("frozen_base", "adapter_weights", "gradients", "optimizer_states", "autocast_cache", "activations", "matmul_workspace")
 OUTPUTS = (
     *(f"{item}_gb" for item in ITEMS),
@@ -22,6 +24,8 @@ OUTPUTS = (
     "headroom_gb", "utilization", "fit_verdict",
 )
 """The ledger's public outputs."""
+KNOWN = ("frozen_base_gb", "adapter_weights_gb", "optimizer_states_gb", "matmul_workspace_gb", "cuda_context_gb", "fit_verdict")
+"""Those that are known of every model."""
 
 
 def verdict(place: Place, peak: float, reserve: float) -> str:
@@ -34,6 +38,7 @@ def quantities(values: dict[str, float], place: Place) -> dict[str, float | str]
     allocated, reserved = values["peak_allocated_bytes"], values["reserved_bytes"]
     total = place.total_gb(reserved)
     in_bytes = {
+        "held_gb": values["held_bytes"],
         "frozen_base_gb": values["frozen_base_bytes"],
         "adapter_weights_gb": values["adapter_weights_bytes"],
         "gradients_gb": values["gradients_at_peak_bytes"],
@@ -52,7 +57,7 @@ def quantities(values: dict[str, float], place: Place) -> dict[str, float | str]
         "allocator_overhead_gb": reserved - allocated,
         "cuda_context_gb": place.context,
     }
-    return {
+    found = {
         "context_bytes": place.context,
         **{name: value / GB for name, value in in_bytes.items()},
         "total_gb": total,
@@ -64,3 +69,8 @@ def quantities(values: dict[str, float], place: Place) -> dict[str, float | str]
         "tight_room_bytes": place.tight_room_bytes,
         "fit_verdict": verdict(place, values["traced_peak_bytes"], values["traced_reserve_bytes"]),
     }
+    if values["activations_modelled"]:
+        return found
+    fits = place.total_gb(values["held_bytes"]) <= place.capacity_gb
+    unknown = dict.fromkeys((name for name in (*OUTPUTS, "tight_total_gb") if name not in KNOWN), NO_FIGURE)
+    return {**found, **unknown, "fit_verdict": NOT_MODELLED if fits else DOES_NOT_FIT}

@@ -22,6 +22,7 @@ SHOWN = {
 def row(presets: Presets, typed: Mapping[str, object], sets: Mapping[str, object]) -> dict[str, object]:
     """The columns of one row, which types `sets`; figures are blank where one of its inputs is wrong."""
     found = estimate(presets, {**typed, **sets})
+    given = found["activations_modelled"] == 1
     valid, covered = found["input_message"] == "", found["article_covered"] == 1
     figures = {**{f"{column}_gb": found[name] for column, name in SHOWN.items()}, "utilization": found["utilization"], "moment": found["peak_moment"]}
     return {
@@ -31,8 +32,9 @@ def row(presets: Presets, typed: Mapping[str, object], sets: Mapping[str, object
         "article_verdict": found["article_fit_verdict"],
         "message": found["input_message"],
         "valid": int(valid),
+        "given": int(valid and given),
         "covered": int(valid and covered),
-        "plot_gb": found["total_gb"] if valid else 0,
+        "plot_gb": found["total_gb"] if valid and given else 0,
         "plot_capacity_gb": found["gpu_capacity_gb"] if valid else 0,
     }
 

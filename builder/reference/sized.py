@@ -26,6 +26,11 @@ class Sized:
         return self.ledger["traced_reserve_bytes"]
 
     @property
+    def modelled(self) -> bool:
+        """Whether the ledger gives a total."""
+        return self.job.family.activations_modelled
+
+    @property
     def peak(self) -> float:
         """Bytes allocated without the workspaces; the same on every card."""
         return self.ledger["traced_peak_bytes"]
