@@ -104,8 +104,8 @@ def int8_recomputed(step: Step, saved: Saved) -> int:
     return gone
 
 
-def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int, most: int) -> dict[str, float]:
-    """Points of the top layer, 0 where it has none; `standing` is alive through backward, `most` of a layer while it is recomputed."""
+def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int) -> dict[str, float]:
+    """Points of the top layer, 0 where it has none; `standing` is alive through backward."""
     roles = projections(step)
     shared_boundary = step.hidden(step.stream) if step.norm_shares else 0
     alive = standing + casts
@@ -137,7 +137,6 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
         "softmax_values_bytes": values,
         "backward_softmax_bytes": softmax if step.scored else 0,
         "recomputation_standing_bytes": recomputing if step.checkpointing else 0,
-        "recomputation_bytes": recomputing + most if step.checkpointing else 0,
     }
 
 
@@ -193,14 +192,14 @@ def quantities(step: Step, saved: Saved, values: dict[str, float]) -> dict[str, 
         values["held_bytes"] + values["once_bytes"] + values["masks_kept_bytes"] + step.hidden(step.stream) + logits
         + values["saved_layers_bytes"]
     )
-    found = points(step, saved, standing, casts, casts_layer, values["recorded_bytes"])
-    top = max(value for name, value in found.items() if name not in NO_POINTS)
+    found = points(step, saved, standing, casts, casts_layer)
+    recomputation = found["recomputation_standing_bytes"] + step.checkpointing * values["recorded_bytes"]
+    top = max(recomputation, *(value for name, value in found.items() if name not in NO_POINTS))
     change = lower_change(step, saved, values["gradients_layer_bytes"], casts_layer)
     for role, it in projections(step).items():
         shared = shared_product(step, saved) if role == "down" else 0
         found |= {f"{role}_{name}_bytes": value for name, value in parts(step, it, shared).items()}
-        weight, rest = backward(step, it, shared)
-        found |= {f"{role}_backward_weight_bytes": weight, f"{role}_backward_rest_bytes": rest}
+        found[f"{role}_backward_rest_bytes"] = backward(step, it, shared)[1]
         found |= {f"{role}_nf4_backward_bytes": nf4_backward(step, it), f"{role}_nf4_gradient_bytes": nf4_gradient(step, it)}
     return {
         **found,

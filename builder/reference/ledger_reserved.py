@@ -91,7 +91,6 @@ def quantities(step: Step, values: dict[str, float], expandable: bool) -> dict[s
         "default_reserve_bytes": middle,
         "traced_reserve_bytes": peak if expandable else middle,
         "default_low_bytes": low + workspace,
-        "default_middle_bytes": middle + workspace,
         "default_high_bytes": high,
         "page_bytes": in_pages,
         "reserved_low_bytes": in_pages if expandable else low + workspace,

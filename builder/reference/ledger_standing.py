@@ -94,7 +94,6 @@ def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved:
     return {
         "int8_inputs_layer_bytes": int8_inputs_layer(step, saved),
         "int8_inputs_bytes": int8_inputs(step, saved),
-        "kv_cache_bytes": step.shape.layers * saved.cache,
         "saved_layers_bytes": saved_layers(step, saved, first_unsaved),
         "token_ids_bytes": ids,
         "embedding_kept_bytes": embedding_kept(step),
