@@ -153,7 +153,7 @@ def add_card(root: Path | None, **options: object) -> None:
 @main.command("add-model")
 @click.argument("config", type=click.Path(path_type=Path, exists=True))
 @click.option("--name", help="Name for the dropdown.")
-@click.option("--slug", help="File name of the preset, without .yaml.")
+@click.option("--slug", help="File name of the preset, without .yaml: words of its name.")
 @click.option("--hub-id", help="Where the model lies on the Hugging Face hub: owner/name.")
 @click.option("--source", help="Where the config is from: a repository at a commit, say.")
 @click.option("--date", help="Day of the source, such as 2026-11-30 (today if missing).")

@@ -1,6 +1,7 @@
 """Checks of presets that go beyond one field: shapes, counts, names, choices, defaults, bounds and typed values."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from builder.decision_schema import NEEDED, SHARED, LeverFile, MethodFile, Scenario
@@ -10,6 +11,7 @@ from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, Family, ModelPreset, 
 from builder.strict_yaml import Document, KeyPath
 from builder.validate import shown
 
+WORD, SIZE = re.compile(r"[a-z0-9]+"), re.compile(r"\d+gb")
 BOUNDS = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "maximum_name")
 
 
@@ -23,6 +25,15 @@ def unique(named: Iterable[tuple[Document, KeyPath, str]]) -> None:
             difference = "" if other == name else f" as '{other}', which differs in case only,"
             raise document.problem(keys, f"the name '{name}' is taken{difference} at {place}")
         first[name.casefold()] = (name, where)
+
+
+def file_name(document: Document, *texts: str) -> None:
+    """A preset's file is called after what it holds: every word of its name but a size stands in one of the texts, of which the first
+    is `name`.
+    """
+    known = {word for text in texts for word in WORD.findall(text.casefold())}
+    if odd := [word for word in WORD.findall(document.path.stem) if word not in known and not SIZE.fullmatch(word)]:
+        raise document.problem(("name",), f"name: '{texts[0]}' does not go with the file name '{document.path.stem}', whose '{odd[0]}' is not in {' or '.join(map(repr, texts))}")
 
 
 def family(document: Document, found: Family) -> None:

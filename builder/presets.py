@@ -90,6 +90,8 @@ def load(root: Path = ROOT) -> Presets:
     cards = [_card(document) for document in folder("cards")]
     for name in ("families", "models", "cards"):
         checks.unique((document, ("name",), document.data["name"]) for document in folder(name))
+    for document in (*folder("models"), *folder("cards")):
+        checks.file_name(document, *(document.data[key] for key in ("name", "hub_id") if key in document.data))
     offered = {"model": [model.name for model in models], "card": [card.name for card in cards]}
     choices, inputs, rules = _options(folder("options"), offered)
     return Presets(

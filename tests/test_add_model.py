@@ -238,7 +238,7 @@ def test_a_family_without_activations_says_so(root):
     ("lmsys/vicuna-7b-v1.3", {}, "vicuna 7b v1.3", "vicuna-7b-v1.3", "lmsys/vicuna-7b-v1.3"),
     ("lmsys/vicuna-7b-v1.3", {"hub_id": "me/My_Model-7B"}, "My Model 7B", "my-model-7b", "me/My_Model-7B"),
     ("/data/vicuna", {}, "my folder", "my-folder", "none (local checkpoint)"), ("./x/y", {"name": "Mine 7B"}, "Mine 7B", "mine-7b", "none (local checkpoint)"),
-    (..., {"name": "Mine 7B", "slug": "other"}, "Mine 7B", "other", "none (local checkpoint)"),
+    (..., {"name": "Mine 7B base", "slug": "mine-7b"}, "Mine 7B base", "mine-7b", "none (local checkpoint)"),
 ])
 def test_names(root, tmp_path, loaded_from, options, name, stem, hub_id):
     folder = tmp_path / "my-folder"

@@ -112,7 +112,6 @@ def quantities(step: Types) -> dict[str, int]:
         "stored_bytes": step.stored,
         "stored_casts": int(step.stored_casts),
         "stream_is_fp32": int(step.stream == FP32),
-        "stream_casts": int(step.stream_casts),
         "stream_bytes": step.stream,
         "norm_input_bytes": step.norm_input,
         "norm_shares": int(step.norm_shares),
