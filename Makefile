@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: build check test oracle trace bench pictures clean
+.PHONY: build check test oracle trace bench pictures tables clean
 
 build: $(VENV)/installed
 	$(BIN)/sizing build
@@ -44,6 +44,9 @@ $(VENV)/installed-test: pyproject.toml $(VENV)/installed
 $(VENV)/installed-trace: pyproject.toml $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[trace]'
 	touch $@
+
+tables: $(VENV)/installed
+	$(BIN)/python -m tests.tables
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -109,6 +109,20 @@ def test_counts_are_those_of_the_presets():
     assert re.findall(r"(\d+) of the (\d+) capacities are estimates", README) == [(str(estimates), str(len(PRESETS.cards)))]
 
 
+def test_the_tables_of_models_and_cards_are_those_of_the_presets():
+    assert tables.filled(README, PRESETS) == README, "make tables writes them again"
+    lines = README.splitlines()
+    for preset in (*PRESETS.models, *PRESETS.cards):
+        assert sum(line.startswith(f"| {preset.name} |") for line in lines) == 1, preset.name
+
+
+def test_the_families_whose_activations_are_modelled_are_counted():
+    modelled = [family.name for family in PRESETS.families.values() if family.activations_modelled]
+    others = [family.name for family in PRESETS.families.values() if not family.activations_modelled]
+    assert re.findall(r"activations of (\d+) families are modelled", README) == [str(len(modelled))]
+    assert all(name in README.split("mixture-of-experts families (")[1].split(")")[0] for name in others) and len(others) == 3
+
+
 def test_accuracy_is_that_of_the_validation_sheet():
     book = openpyxl.load_workbook(DIST / load_templates("finetune").book.file, data_only=True)
 
