@@ -117,7 +117,7 @@ class Family(Spec):
     router_bias: bool
     attention_sinks: bool  # one more number per head that takes a share of each softmax
     learned_positions: bool  # a table of positions beside the embedding
-    fp32_norm_gain: bool  # the norms multiply by 1 + weight in FP32, before they go back to the type of their input
+    late_norm_cast: bool  # a norm goes back to the type of its input while its FP32 tensors before and after the weight are alive
     dropout: bool  # config.json drops out a share of attention, of the output of attention and MLP, and of the embedding
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
     gelu_steps: bool  # the GELU is made of several operations, a power among them, each of which saves its tensors
@@ -129,6 +129,7 @@ class Family(Spec):
     scales_residual: bool  # what attention and MLP give is multiplied before it is added
     eager_only: bool  # transformers has no SDPA path for it
     rotary_tables: Annotated[int, Field(ge=0)]  # pairs of cos and sin made in each forward
+    rotates_in_fp32: bool  # queries and keys turn in FP32 and go back to their own type
     transformers_config: dict[str, bool | int | float | str]  # further keys of config.json that a model built from the shape needs
     config_json: ConfigJson
     source: Text

@@ -18,6 +18,7 @@ from builder.cli import main
 from builder.layout import lay_out
 from builder.presets import load
 from builder.template import ROOT, load_templates
+from tests import tables
 
 HOME = ROOT.parent
 README = (HOME / "README.md").read_text(encoding="utf-8")

@@ -91,6 +91,7 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
     counted = parameter_count.quantities(job.shape, job.model.shape, job.family)
     of_card = card_notes.quantities(job, constant(presets, "bytes_per_gb"))
     texts = {name: constant(presets, name) for name in (*input_notes.TEXTS, *card_notes.TEXTS)}
+    of_targets = adapters.targeted(job.lora_targets, job.switched_on)
     return {
         **used,
         **counted,
@@ -102,6 +103,8 @@ def general(presets: Presets, job: Job) -> dict[str, float]:
             switched_on=job.switched_on,
             capacity_estimated=job.card.memory.estimate and job.gpu_capacity_override_gb is None,
             kernel_missing=job.family.eager_only and job.attention_kernel != "Eager",
+            beyond_positions=job.sequence_length > (job.model.shape.learned_positions or job.sequence_length),
+            experts_dropped=bool(job.family.adapts_experts and job.lora_dropout > 0 and adapters.adapted(of_targets, job.family) & set(adapters.MLP)),
             texts=texts,
         ) + card_notes.notes(job, of_card, texts),
         **of_card,

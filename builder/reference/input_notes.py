@@ -5,6 +5,8 @@
     the seven target switches count only under Custom
     the capacity of some cards is an estimate, which an override replaces
     some models have no kernel but eager attention
+    a model with a table of positions takes no longer sequence
+    PEFT puts no dropout on adapters of experts
 
 Source: this project's public interface; the texts are constants of the presets.
 """
@@ -14,12 +16,12 @@ from __future__ import annotations
 from typing import Mapping
 
 QUANTISED = {"INT8", "NF4", "NF4 double-quantised"}
-TEXTS = ("note_kbit", "note_shape", "note_targets", "note_estimate", "note_eager")
+TEXTS = ("note_kbit", "note_shape", "note_targets", "note_estimate", "note_eager", "note_positions", "note_experts")
 
 
 def notes(
     *, kbit_preparation: str, base_storage: str, parameters_differ: bool, lora_targets: str, switched_on: Mapping[str, bool],
-    capacity_estimated: bool, kernel_missing: bool, texts: Mapping[str, str]
+    capacity_estimated: bool, kernel_missing: bool, beyond_positions: bool, experts_dropped: bool, texts: Mapping[str, str]
 ) -> str:
     """The notes that apply, one after the other; an empty text where none does."""
     applying = {
@@ -28,5 +30,7 @@ def notes(
         "note_targets": lora_targets != "Custom" and any(switched_on.values()),
         "note_estimate": capacity_estimated,
         "note_eager": kernel_missing,
+        "note_positions": beyond_positions,
+        "note_experts": experts_dropped,
     }
     return "".join(f"{texts[name]} " for name, applies in applying.items() if applies)

@@ -175,6 +175,8 @@ def early_gradient(step: Step, saved: Saved) -> int:
     if "down" in step.targets:
         copies = 2 if step.plain and step.branch != step.projection else 1
         return own_gradient(step) + copies * step.hidden(step.branch)
+    if not step.plain and step.family.scales_residual:  # a product's gradient, gone once down has used it
+        return saved.product
     return own_gradient(step) + (0 if step.plain else saved.product)
 
 

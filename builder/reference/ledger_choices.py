@@ -207,6 +207,7 @@ def quantities(step: Step) -> dict[str, float]:
         "base_is_nf4": int(step.nf4),
         "base_is_plain": int(step.plain),
         "layer_norm_on": int(step.family.layer_norm),
+        "rotates_in_fp32": int(step.family.rotates_in_fp32),
         "rotary_on": int(step.family.rotary_tables > 0),
         "gelu_steps_on": int(step.family.gelu_steps),
         "parallel_on": int(step.parallel),

@@ -18,10 +18,11 @@ from builder.reference.ledger_types import BF16, FP32, MASK
 def rotation(step: Step) -> int:
     """Queries, keys and values, and three more tensors of the queries' width."""
     q, kv = step.shape.q_width, step.shape.kv_width
-    normed = step.stream if step.qk_norm else step.projection
+    normed = step.rotated if step.qk_norm else step.projection
+    turning = FP32 if step.family.rotates_in_fp32 else step.stream
     if not step.family.rotary_tables:
         return step.tokens * (q + 2 * kv) * step.projection
-    return step.tokens * (3 * q * step.stream + (q + kv) * normed + kv * step.projection)
+    return step.tokens * (3 * q * turning + (q + kv) * normed + kv * step.projection)
 
 
 def softmax_inputs(step: Step) -> int:
@@ -31,8 +32,8 @@ def softmax_inputs(step: Step) -> int:
     q, kv = step.shape.q_width, step.shape.kv_width
     if step.family.layer_norm and step.family.fused_qkv:
         return step.tokens * ((q + 2 * kv) * step.projection + (step.family.rotary_tables > 0) * (q + kv) * step.stream) + fallback_inputs(step)
-    both = step.stream + step.projection
-    return step.tokens * (q * step.stream + kv * both + (q * both if step.eager_expands else 0))
+    both = step.rotated + step.projection
+    return step.tokens * (q * step.rotated + kv * both + (q * both if step.eager_expands else 0))
 
 
 def fallback_inputs(step: Step) -> int:
@@ -69,9 +70,10 @@ def weights_held(step: Step) -> int:
 
 
 def post_norm_work(step: Step) -> int:
-    """A norm after the MLP: its input, that in FP32, and two more FP32 tensors."""
-    copies = 3 if step.projection < FP32 else 2
-    return step.hidden(step.projection) + copies * step.hidden(FP32)
+    """A norm after the MLP: its input, that in FP32, and two more FP32 tensors; its output, where it is cast late."""
+    casts = step.projection < FP32
+    late = casts and step.family.late_norm_cast
+    return (1 + late) * step.hidden(step.projection) + (2 + casts) * step.hidden(FP32)
 
 
 def sliding_here(step: Step, saved: Saved) -> int:

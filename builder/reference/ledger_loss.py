@@ -30,13 +30,19 @@ def chunk_work(step: Step) -> int:
     return tokens * vocabulary * step.stored
 
 
+def norm_made(step: Step) -> int:
+    """What the final norm makes: three FP32 tensors, and its output where it is cast late; of LayerNorm what it saves and its output."""
+    if step.family.layer_norm:
+        return step.hidden(step.norm_input) + step.hidden(step.normed)
+    late = step.hidden(BF16) if step.family.late_norm_cast and step.stream == BF16 else 0
+    return 3 * step.hidden(FP32) + late
+
+
 def norm_work(step: Step, masks: int) -> int:
-    """The final norm: three FP32 tensors (of LayerNorm what it saves and its output) and two statistics; its input, the embedding
-    output and the masks where nothing else keeps them.
-    """
-    made = step.hidden(step.norm_input) + step.hidden(step.normed) if step.family.layer_norm else 3 * step.hidden(FP32)
+    """The final norm: what it makes and two statistics; its input, the embedding output and the masks where nothing else keeps them."""
+    own_input = 0 if step.norm_input == step.stream else step.hidden(step.stream)
     kept = 2 * weights_before(step) if step.checkpointing else masks + step.hidden(step.stored)
-    return made + (0 if step.norm_shares else step.hidden(step.stream)) + kept + 2 * FP32 * step.tokens
+    return norm_made(step) + own_input + kept + 2 * FP32 * step.tokens
 
 
 def norm_backward(step: Step) -> int:
@@ -62,6 +68,7 @@ def quantities(step: Step, standing: dict[str, float], held: float, casts: int, 
     return {
         "chunk_tokens": chunk_tokens(step),
         "chunk_work_bytes": chunk_work(step),
+        "norm_made_bytes": norm_made(step),
         "norm_work_bytes": norm_work(step, standing["masks_bytes"]),
         "norm_backward_bytes": norm_backward(step),
         "full_loss_saved_bytes": full_saved,

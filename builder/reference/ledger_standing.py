@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from builder.reference.ledger_choices import Step
 from builder.reference.ledger_saved import ATTENTION_INPUTS, MLP_INPUTS, Saved
-from builder.reference.ledger_types import BF16, MASK
+from builder.reference.ledger_types import BF16, FP32, MASK
 
 TOKEN_ID = 8
 """Bytes of an int64; a step holds the ids and the labels."""
@@ -87,8 +87,9 @@ def embedding_cast(step: Step) -> int:
 def quantities(step: Step, saved: Saved, held: float, casts: int, first_unsaved: int) -> dict[str, float]:
     """The standing sums."""
     ids = 2 * TOKEN_ID * step.tokens
+    tables = FP32 if step.family.rotates_in_fp32 else step.stored
     turned = step.shape.head_dim * step.rotary_share
-    once = ids + 2 * step.family.rotary_tables * step.sequence * turned * step.stored + embedding_kept(step)
+    once = ids + 2 * step.family.rotary_tables * step.sequence * turned * tables + embedding_kept(step)
     kept_output = output(step, saved)
     previous = kept_output if step.output_kept else 0
     return {

@@ -69,8 +69,8 @@ class Types:
 
     @property
     def rotated(self) -> int:
-        """Of queries and keys as attention gets them: the rotary tables have the type of the stream."""
-        return self.stream if self.family.rotary_tables else self.projection
+        """Of queries and keys as attention gets them: the rotary tables have the type of the stream, or queries and keys go back to theirs."""
+        return self.stream if self.family.rotary_tables and not self.family.rotates_in_fp32 else self.projection
 
     @property
     def rotated_casts(self) -> bool:
