@@ -59,7 +59,7 @@ def of_step(step: Step, job: Job, values: dict[str, float]) -> dict[str, float |
     standing = ledger_standing.quantities(step, saved, held, casts, found["first_layer_unsaved_bytes"])
     found |= standing
     found |= ledger_loss.quantities(step, standing, held, casts, saved.final_norm)
-    found |= ledger_forward.quantities(step, saved, standing)
+    found |= ledger_forward.quantities(step, saved, standing, found["idle_unsaved_bytes"])
     found |= ledger_backward.quantities(step, saved, found)
     found |= ledger_peak.quantities(step, found, job.card.compute_capability)
     found |= ledger_points.quantities(step, found)

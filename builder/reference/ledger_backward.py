@@ -106,7 +106,7 @@ def int8_recomputed(step: Step, saved: Saved) -> int:
 
 def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: int) -> dict[str, float]:
     """Points of the top layer, 0 where it has none; `standing` is alive through backward."""
-    roles = projections(step)
+    roles, runs = projections(step), not step.mlp_idle
     shared_boundary = step.hidden(step.stream) if step.norm_shares else 0
     alive = standing + casts
     if step.checkpointing:
@@ -128,11 +128,11 @@ def points(step: Step, saved: Saved, standing: float, casts: int, casts_layer: i
     return {
         "top_alive_bytes": alive,
         "backward_post_norm_bytes": alive + norm_backward(step) if step.norm_pairs else 0,
-        "backward_down_weight_bytes": in_down + down[0],
-        "backward_down_rest_bytes": in_down + down[1],
-        "backward_product_bytes": after_down + activation_backward(step, saved),
-        "backward_up_weight_bytes": after_down + in_up[0] - freed_product,
-        "backward_up_rest_bytes": after_down + in_up[1] - freed_product,
+        "backward_down_weight_bytes": runs * (in_down + down[0]),
+        "backward_down_rest_bytes": runs * (in_down + down[1]),
+        "backward_product_bytes": runs * (after_down + activation_backward(step, saved)),
+        "backward_up_weight_bytes": runs * (after_down + in_up[0] - freed_product),
+        "backward_up_rest_bytes": runs * (after_down + in_up[1] - freed_product),
         "backward_norm_bytes": after_mlp + norm_backward(step),
         "softmax_values_bytes": values,
         "backward_softmax_bytes": softmax if step.scored else 0,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from builder.reference.adapters import MLP
 from builder.reference.input_notes import QUANTISED
 from builder.reference.job import Job
 from builder.reference.ledger_types import BF16, FP32, MASK, Types
@@ -92,6 +93,12 @@ class Step(Types):
     def one_norm(self) -> bool:
         """Whether attention and MLP read the output of one norm."""
         return self.family.norms_per_layer == 1
+
+    @property
+    def mlp_idle(self) -> bool:
+        """Whether the MLP needs no gradient: beside attention, in a lone layer, without an adapter of its own."""
+        alone = self.layers_adapted == 1 and not self.checkpointing
+        return self.parallel and alone and not self.targets & set(MLP)
 
     @property
     def boundaries(self) -> int:

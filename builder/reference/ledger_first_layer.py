@@ -97,7 +97,16 @@ def mlp(step: Step, saved: Saved) -> int:
     bytes_ = saved.post_norm + saved.residual_mask + saved.second_norm + casts + masks(step, MLP_INPUTS)
     if step.int8 and not (kinds(step)["stream"].direct and step.targets & set(MLP_INPUTS)):
         bytes_ += saved.mlp_input
-    return bytes_
+    return bytes_ + one_of_two(step) * saved.product
+
+
+def one_of_two(step: Step) -> int:
+    """Tensors of a gated MLP that only the gradient of the other half would need: where up alone has an adapter the outputs of gate
+    and up, where gate alone has one that of the activation.
+    """
+    if not step.family.gated_mlp or step.family.fused_gate_up:
+        return 0
+    return {frozenset({"up"}): 2, frozenset({"gate"}): 1}.get(step.targets & {"gate", "up"}, 0)
 
 
 def product(step: Step, saved: Saved) -> int:
@@ -126,4 +135,5 @@ def parts(step: Step, saved: Saved) -> dict[str, int]:
 def quantities(step: Step, saved: Saved) -> dict[str, int]:
     """The parts and `first_layer_unsaved_bytes`, what the shallowest layer saves less than another."""
     found = parts(step, saved)
-    return {**found, "first_layer_unsaved_bytes": 0 if step.checkpointing else sum(found.values())}
+    idle = found["first_mlp_unsaved_bytes"] + found["first_product_unsaved_bytes"] if step.mlp_idle else 0
+    return {**found, "mlp_idle": int(step.mlp_idle), "idle_unsaved_bytes": idle, "first_layer_unsaved_bytes": 0 if step.checkpointing else sum(found.values())}

@@ -174,12 +174,14 @@ def passing(step: Step, saved: Saved) -> dict[str, int]:
     }
 
 
-def quantities(step: Step, saved: Saved, standing: dict[str, float]) -> dict[str, float]:
-    """`forward_bytes`: the layer at work, and over it (`forward_points_standing_bytes`) the layers below it and all that stands."""
+def quantities(step: Step, saved: Saved, standing: dict[str, float], idle: int) -> dict[str, float]:
+    """`forward_bytes`: the layer at work, and over it (`forward_points_standing_bytes`) the layers below it and all that stands;
+    `idle` is what an MLP that needs no gradient holds while it runs.
+    """
     saving, not_saving = recorded(step, saved), passing(step, saved)
     most, layers = max(saving.values()), standing["saved_layers_bytes"]
     if not step.checkpointing:  # the layer at work is the top one
-        layers += beside(step, saved.attention_input) - saved.layer - step.sliding_layers(1) * saved.window_extra
+        layers += beside(step, saved.attention_input) + idle - saved.layer - step.sliding_layers(1) * saved.window_extra
     over = standing["forward_standing_bytes"] + standing["masks_bytes"] + layers
     return {
         **saving,

@@ -60,7 +60,7 @@ def at_work(step: Step, values: dict[str, float]) -> dict[str, float]:
     """What the Ledger sheet adds to the listed tensors of a moment: the worst layer, or the gradients of the loss."""
     unsaved = values["first_layer_unsaved_bytes"] if step.layers_adapted == 1 else 0
     own = values["recorded_bytes"] + beside(step, values["attention_input_bytes"])
-    forward = values["passing_bytes"] if step.checkpointing else own - unsaved
+    forward = values["passing_bytes"] if step.checkpointing else own - unsaved + values["idle_unsaved_bytes"]
     start = norm_backward(step) - step.hidden(step.normed) if step.fused_loss else 2 * values["vocabulary_fp32_bytes"]
     return {
         "saved_layers_count": 0 if step.checkpointing else step.layers_adapted,

@@ -18,9 +18,9 @@ def modelled(presets) -> list[str]:
     return sorted(slug for slug, family in presets.families.items() if family.activations_modelled)
 
 
-def draw(presets, random: Random) -> dict[str, object]:
-    """The inputs of a job: a model of a family drawn first, with its real widths and at most LAYERS layers."""
-    family = random.choice(modelled(presets))
+def draw(presets, random: Random, family: str | None = None) -> dict[str, object]:
+    """The inputs of a job: a model of the family, or of one drawn first, with its real widths and at most LAYERS layers."""
+    family = family or random.choice(modelled(presets))
     model = random.choice([model for model in presets.models if model.family == family])
     typed: dict[str, object] = {"base_model": model.name}
     for spec in presets.inputs:
@@ -32,9 +32,10 @@ def draw(presets, random: Random) -> dict[str, object]:
     layers = min(model.shape.layers, random.randint(LAYERS // 2, LAYERS))
     eager = typed["attention_kernel"] == "Eager" or presets.families[family].eager_only
     batch = random.choice(BATCHES)
+    fewest = 2 if presets.families[family].parallel_mlp else 1  # a lone layer with an MLP beside attention is up to 9% off: README
     return typed | {
         "layers_override": layers,
-        "adapter_top_layers": random.randint(1, layers) if random.random() < 0.3 else None,
+        "adapter_top_layers": random.randint(fewest, layers) if random.random() < 0.3 else None,
         "lora_rank": random.choice(RANKS),
         "lora_dropout": random.choice([0, 0, 0.1]),
         "batch_size": batch,
