@@ -153,6 +153,8 @@ def preset_mutants(layout) -> Iterator[Mutant]:
                 cells = next(sheet.cells for sheet in layout.sheets if sheet.name == area.sheet)
                 for index, preset in enumerate(presets):
                     place = _place(layout, name, index)
+                    if name.startswith("card_other_ecc") and cells[place[1:]].content is None:
+                        continue  # a card says all of it or nothing, and one cell alone counts for nothing
                     yield Mutant(f"{preset.name}: {name}", {place: _other(cells[place[1:]].content, layout)}, preset.name)
 
 

@@ -21,6 +21,7 @@ from builder.presets import load
 from builder.reference import PUBLIC_OUTPUTS, estimate, quantity_names
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS, NOT_COVERED
 from builder.reference.ledger_total import TIGHT
+from builder.reference.shown import number
 from builder.schema import ModelPreset, Parameters, Shape
 from builder.template import load_templates
 from builder.verify import compare, equal
@@ -41,7 +42,10 @@ EQUIVALENT = {
             "a text or a logical value is not equal to its INT, or is above every number and so above the bound",
         r"(base_model|gpu_card)_(problem|row): (model|card)_name for (model|card)_offered(, place 2)?":
             "a row offers its name or nothing, so that either one of the two columns tells what is offered",
-        r"custom_targets_problem: without \(lora_targets_custom=0\)": "every list of targets but Custom has some",
+        r"custom_targets_problem: 1 for 0": "a model that has a target has many inputs and outputs of it",
+        r"other_ecc_known: .*|other_ecc_gb: without other_ecc_known \*": "a card says state and figure of the other setting of ECC or neither",
+        r"windows_(gb|note): (without 0|1 for 0)": "what Windows shows is thousands of MiB, or blank",
+        r"experts_note: (>=|1) for (>|0)": "the widths of an adapter are large, or 0",
         r"(full_attention_every|rotary_share): 0 for 1|full_attention_every: model_layers for model_full_attention_every":
             "read only for a row that is blank there, which no preset is; tests/test_book.py types such rows",
         r"parameters_preset: model_offered_parameters for model_parameters": "they are the same for every model that can be chosen",
@@ -56,7 +60,7 @@ EQUIVALENT = {
         r"(article_verdict_valid|accounts_note): article_choices_covered for article_covered":
             "they differ while an input is wrong, when neither quantity is shown",
     },
-    "presets": {r"Instinct .*: card_compute_capability": "blank and 1 are both not Hopper"},
+    "presets": {r"(Instinct|Apple) .*: card_compute_capability": "blank and 1 are both not Hopper"},
     "constants": {
         "allocator_small_mib 1.01": "no adapter matrix of a job is that close to the limit",
         "solve_tolerance 1.01e-12": "any number that small makes up for the rounding",
@@ -76,6 +80,8 @@ AT_PEAK = ("article_frozen_base", "article_adapter_weights", "article_gradients"
 READS = {"tokens_per_step": ("batch_size", "sequence_length"), "lora_dropout_rate": ("lora_dropout",)}
 UNCOVERED = {"compute_precision": "As stored, no autocast", "optimizer_choice": "SGD", "attention_kernel": "Eager", "loss_kernel": "Fused or chunked",
              "adapter_dtype": "BF16"}
+# Models that the article does not cover.
+FOREIGN = {model.name for presets in (load(),) for model in presets.models if not presets.families[model.family].article_covers}
 # What the answer strip says of choices that the article does not cover.
 REASONS = {
     "no autocast on this base": lambda job: job["compute_precision"] == "As stored, no autocast" and job["base_storage"] != "FP32",
@@ -83,6 +89,7 @@ REASONS = {
     "eager attention": lambda job: job["attention_kernel"] == "Eager",
     "a fused or chunked loss": lambda job: job["loss_kernel"] == "Fused or chunked",
     "BF16 adapters": lambda job: job["adapter_dtype"] == "BF16",
+    "this model family": lambda job: job["base_model"] in FOREIGN,
 }
 
 
@@ -226,6 +233,10 @@ LEDGER_CHOICES = {
 }
 
 
+EXPERT_TARGETS = (*({"lora_targets": choice} for choice in ("All linear", "q, v", "q, k, v, o")),
+                  *({"lora_targets": "Custom", f"target_{name}": "Yes"} for name in ("gate", "up", "down")))
+
+
 def made_jobs(presets) -> list[dict[str, object]]:
     targets = [spec.name for spec in presets.inputs if spec.name.startswith("target_")]
     return [
@@ -234,6 +245,10 @@ def made_jobs(presets) -> list[dict[str, object]]:
         *({name: choice} for name, choice in UNCOVERED.items()),
         *({"lora_targets": choice, name: "Yes"} for choice in ("Custom", "q, v") for name in targets),
         *({"base_model": "Phi-4", "lora_targets": "Custom", name: "Yes"} for name in targets),
+        *({"base_model": "GPT-2", "sequence_length": length} for length in (1024, 1025)),
+        *({"base_model": "Mixtral 8x7B", "lora_dropout": rate} | targets for rate in (0, 0.1) for targets in EXPERT_TARGETS),
+        FULL | {"base_model": "Mixtral 8x7B", "lora_targets": "All linear"}, FULL | {"base_model": "gpt-oss 20B"},
+        {"batch_size": 6, "sequence_length": 200},  # the two accountings differ by just over a tenth
         {"lora_targets": "Custom"}, {"heads_override": 6}, {"base_model": "Half"}, {"gpu_card": "Half"},
         {"optimizer_choice": "SGD", "batch_size": -1}, {"batch_size": -1, "lora_rank": 0, "loss_kernel": "None"},
         FULL | {"layers_override": 0},
@@ -305,8 +320,11 @@ def used(presets, spec, typed: object) -> object:
 
 def advice(presets, job) -> str:
     """What the answer strip says beside a verdict; nothing while an input is wrong."""
+    constants = presets.constants
+    if job.expected["activations_modelled"] == 0:
+        return f"{constants['advice_not_modelled'].value}{number(job.expected['held_gb'], 1)}{constants['advice_held'].value}"
     text = {FITS: "advice_fits", TIGHT: "advice_tight", DOES_NOT_FIT: "advice_does_not_fit"}.get(job.expected["fit_verdict"])
-    return presets.constants[text].value if text else ""
+    return constants[text].value if text else ""
 
 
 def accounts_note(job, shown: str) -> str | None:
