@@ -246,7 +246,7 @@ def test_the_largest_of_60_jobs_fit_and_one_more_does_not():
 
 @pytest.mark.oracle
 def test_the_largest_of_500_jobs_fit_and_one_more_does_not():
-    assert not not_the_largest(jobs.scenarios(PRESETS, 700, SEED)[-500:], lambda typed: estimate(PRESETS, typed))
+    assert not not_the_largest(drawn(500, SEED + 3), lambda typed: estimate(PRESETS, typed))
 
 
 def test_typed_into_the_workbook_the_largest_of_20_jobs_fit_and_one_more_does_not(one_column):
