@@ -34,7 +34,8 @@ KEYS = {"int8": "LoRA on INT8", "qlora": "QLoRA", "kbit": "QLoRA, k-bit prepared
 
 def drawn(count: int, seed: int = SEED) -> list[dict[str, object]]:
     """Jobs of every kind: pairs of choices, boundaries, and random ones."""
-    drawn = [typed for typed in jobs.scenarios(PRESETS, 800, seed) if typed["base_model"] not in NOT_MODELLED]
+    drawn = [typed for typed in jobs.scenarios(PRESETS, 800, seed)
+             if typed["base_model"] not in NOT_MODELLED and not estimate(PRESETS, typed)["input_message"]]  # gate alone where there is none
     return Random(seed).sample(drawn, count)
 
 
