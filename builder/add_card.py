@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 
 from builder.card_checks import FIRST_WITH_BF16, MIB_PER_GIB
 from builder.errors import UsageError
-from builder.preset_file import add, slug, text
+from builder.preset_file import add, day, slug, text
 from builder.presets import Presets
 
 # Words of a card's name that its file name leaves out.
@@ -68,7 +67,7 @@ def data(options: Options) -> dict[str, object]:
     needed = ["name", "segment", "marketing_gb", "memory_type", "usable_mib", "source", *(["compute_capability"] if known["vendor"] == "NVIDIA" else [])]
     if missing := [name for name in needed if name not in known]:
         raise UsageError(f"still needed: {', '.join('--' + name.replace('_', '-') for name in missing)}")
-    told = {"source": known["source"], "date": _day(known["date"]) if "date" in known else date.today()}
+    told = {"source": known["source"], "date": day(known.get("date"))}
     basis = known.get("basis", "figure given for this card")
     context = {"mib": _short(known["context_mib"]), "estimate": False, **told} if "context_mib" in known else {**CONTEXT, "date": told["date"]}
     capability = known.get("compute_capability")
@@ -103,13 +102,6 @@ def add_card(root: Path, options: Options) -> tuple[Path, Presets]:
 
 def _given(options: Options) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None and name != "report"}
-
-
-def _day(typed: object) -> date:
-    try:
-        return date.fromisoformat(str(typed))
-    except ValueError:
-        raise UsageError(f"--date '{typed}' is not a date; write one as 2026-11-30") from None
 
 
 def _version(capability: object) -> float:

@@ -51,7 +51,7 @@ def draft(config: ConfigFile, presets: Presets, options: Mapping[str, object]) -
     found = facts(config, presets.families, presets.architectures)
     hub_id = given.get("hub_id") or _hub_id(config)
     name = given.get("name") or _readable((hub_id or _folder(config)).rpartition("/")[2], found)
-    day = _day(given.get("date"))
+    day = preset_file.day(given.get("date"))
     shape = {**found.shape, "source": given.get("source") or f"config.json of {hub_id or name}", "date": day}
     family = presets.families[found.family]
     counted = ModelPreset.model_construct(shape=Shape.model_construct(**shape)).parameters_from_shape(family)
@@ -113,10 +113,3 @@ def _readable(name: str, found: Facts) -> str:
     """A name for the dropdown: words with spaces, and that it is the language model alone."""
     words = " ".join(re.sub(r"[_-]+", " ", name).split())
     return f"{words} text" if found.language_model_alone else words
-
-
-def _day(text: object) -> date:
-    try:
-        return date.fromisoformat(str(text)) if text else date.today()
-    except ValueError:
-        raise UsageError(f"--date {text}: is not a date; write one as 2026-11-30") from None

@@ -55,7 +55,7 @@ class Reader:
 
     def keys(self, fact: str) -> list[str]:
         """The config keys of a fact."""
-        return {**self.common.keys, **self.family.config_json.keys}.get(fact, [])
+        return self.common.keys_for(self.family).get(fact, [])
 
     def place(self, fact: str) -> str | None:
         """The key that gives the fact in this file."""

@@ -32,10 +32,14 @@ class Architectures(Spec):
     source: Text
     date: Date
 
+    def keys_for(self, family: Family) -> dict[str, list[str]]:
+        """The config keys of each fact, as this family has them."""
+        return {**self.keys, **family.config_json.keys}
+
 
 def check(document: Document, found: Family, common: Architectures) -> None:
     """Every fact that a preset of the family needs has a key or a default, and no others of `SOME` have."""
-    given = {**common.keys, **found.config_json.keys}
+    given = common.keys_for(found)
     known = {fact for fact, keys in given.items() if keys} | {*common.defaults, *found.config_json.defaults}
     for fact in (*NEEDED, *SOME):
         expected = fact in NEEDED or getattr(found, SOME[fact])

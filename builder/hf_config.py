@@ -45,7 +45,8 @@ def facts(config: ConfigFile, families: Mapping[str, Family], common: Architectu
     """
     architecture, part, slug = _family_of(config, families, common)
     _refuse_contradictions(part, families[slug], common)
-    _refuse_signs(config, families[slug], common)
+    if part is not config:
+        _refuse_signs(config, families[slug], common)
     reader = Reader(config, part, families[slug], common)
     shape = reader.shape()
     size, every = window(part, families[slug], shape["layers"], reader.optional)
@@ -107,7 +108,7 @@ def _set(value: Any) -> bool:
 
 def _refuse_contradictions(part: ConfigFile, family: Family, common: Architectures) -> None:
     """Keys that say of the layers what the family does not."""
-    read = {key for keys in {**common.keys, **family.config_json.keys}.values() for key in keys}
+    read = _read(family, common)
     requires = {**{key: allowed for key, allowed in common.requires.items() if key not in read}, **family.config_json.requires}
     for key, allowed in requires.items():
         value = part.get(key)
@@ -122,10 +123,15 @@ def _refuse_contradictions(part: ConfigFile, family: Family, common: Architectur
 
 def _refuse_signs(part: ConfigFile, family: Family, common: Architectures) -> None:
     """Keys that say what no family describes, but for those that this one reads."""
-    known = {key for keys in {**common.keys, **family.config_json.keys}.values() for key in keys} | {*common.requires, *family.config_json.requires}
+    known = _read(family, common) | {*common.requires, *family.config_json.requires}
     for sign, means in common.signs.items():
         if sign not in known and _set(part.get(sign)):
             raise part.problem(f"{sign}: {shown(part.get(sign))} means {means}, and a config.json of family '{family.name}' has no such key", sign)
+
+
+def _read(family: Family, common: Architectures) -> set[str]:
+    """Every key that some fact of the family is read from."""
+    return {key for keys in common.keys_for(family).values() for key in keys}
 
 
 def _storage(config: ConfigFile, part: ConfigFile, common: Architectures) -> str | None:

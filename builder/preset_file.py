@@ -22,6 +22,17 @@ def slug(name: str, dropped: Iterable[str] = ()) -> str:
     return "-".join([word for word in words if word not in set(dropped)] or words).strip("-.")
 
 
+def day(typed: object) -> date:
+    """The date typed after --date, today where none is.
+
+    Raises UsageError for what is no date.
+    """
+    try:
+        return date.fromisoformat(str(typed)) if typed is not None else date.today()
+    except ValueError:
+        raise UsageError(f"--date '{typed}' is not a date; write one as 2026-11-30") from None
+
+
 def text(data: Mapping[str, object]) -> str:
     """The data as the text of a preset file: one key a line, parts indented by two, lists in brackets."""
     return "".join(f"{line}\n" for line in _lines(data))
