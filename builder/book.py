@@ -34,7 +34,7 @@ def checked_layout(book: str, all_scenarios: bool = True) -> Layout:
 
     Raises the first located error of a preset, or one TemplateError with every finding of the checks.
     """
-    layout = lay_out(load_presets(), load_templates(book), all_scenarios)
+    layout = lay_out(load_presets(book=book), load_templates(book), all_scenarios)
     check(layout)
     return layout
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from builder.parts import Part
 from builder.schema import Positive, Spec
 
 Pattern = Literal["solid", "wide_upward_diagonal", "wide_downward_diagonal", "dark_horizontal", "dark_vertical", "diagonal_cross", "small_grid"]
@@ -31,14 +32,14 @@ class Look(Spec):
     inside: int | str | None = None  # a colour too; that of the line if missing
 
 
-class SeriesSpec(Spec):
+class SeriesSpec(Part):
     title: str
     values: str  # name, or first:last
     categories: str | None = None  # likewise; the x values of a scatter chart
     look: Look = Field(default_factory=Look)
 
 
-class ChartSpec(Spec):
+class ChartSpec(Part):
     """A chart; series of `column` whose look has a line or a marker are lines over the columns.
 
     Its ranges should hold numbers throughout. An empty cell draws nothing, but a formula that shows "" shows a text: it is drawn at 0,

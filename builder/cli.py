@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from builder import __version__
-from builder.errors import SizingError, UsageError, VerifyError, nearest, place
+from builder.errors import PresetError, SizingError, UsageError, VerifyError, nearest, place
 
 # How many cells with a stale value `verify` names; a book saved without values has thousands.
 STALE_SHOWN = 10
@@ -69,10 +69,14 @@ def build(books: tuple[str, ...], out: Path | None) -> None:
 @click.option("--book", "books", multiple=True, help="Check this book only (all by default); may be given more than once.")
 def check(books: tuple[str, ...]) -> None:
     """Check presets and templates without writing anything."""
+    from builder import constants
     from builder.book import checked_layout
+    from builder.presets import CONSTANTS, ROOT, load
 
-    for book in _books(books):
-        layout = checked_layout(book)
+    layouts = {book: checked_layout(book) for book in _books(books)}
+    if not books and (unused := constants.unused({book: (load(book=book), layout.templates) for book, layout in layouts.items()})):
+        raise PresetError(f"no book reads {', '.join(unused)}", ROOT / CONSTANTS)
+    for book, layout in layouts.items():
         presets = layout.presets
         click.echo(f"{book}: {len(presets.models)} models, {len(presets.cards)} cards, {len(presets.inputs)} inputs, "
                    f"{len(layout.rows)} quantities, {len(layout.names)} names: all checks pass")
@@ -111,15 +115,15 @@ def verify(file: Path, engine_name: str, as_json: bool) -> None:
 def estimate(book: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Estimate one job with the Python reference, without a workbook."""
     from builder.presets import load
-    from builder.reference import outputs
+    from builder.reference import outputs, public_outputs
 
     _books((book,))
-    presets = load()
+    presets = load(book=book)
     found = outputs(presets, dict(setting(presets, item) for item in settings))
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        _print(found)
+        _print(found, public_outputs(book))
     if found["input_message"]:
         raise UsageError(found["input_message"])
 
@@ -206,12 +210,10 @@ def _books(books: tuple[str, ...]) -> list[str]:
     return list(books) or known
 
 
-def _print(found: dict[str, object]) -> None:
+def _print(found: dict[str, object], public: tuple[str, ...]) -> None:
     """The public outputs as a table; `-` where a figure is withheld."""
-    from builder.reference import PUBLIC_OUTPUTS
-
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name in (*PUBLIC_OUTPUTS[:-1], "input_notes"):  # the message of a wrong input is the error that follows
+    for name in (*public[:-1], "input_notes"):  # the message of a wrong input is the error that follows
         if name == "input_notes" and not found[name]:
             continue
         value = found[name]

@@ -5,13 +5,17 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from builder.schema import TITLE_LENGTH, Date, Name, Scalar, Spec, Text
+from builder.schema import TITLE_LENGTH, Book, Date, Name, Scalar, Spec, Text
 
 COST_LENGTH = 110
 # Inputs of which a lever may take a share: whole numbers from 1, of which fewer are another job of the same kind.
-SHARED = ("batch_size", "sequence_length", "adapter_top_layers")
+SHARED = ("batch_size", "sequence_length", "adapter_top_layers", "prompt_tokens", "output_tokens", "concurrent_sequences", "prefill_chunk_tokens")
 # Inputs that every example names, so that it is about the same job whatever the Sizing sheet says.
-NEEDED = ("base_model", "base_storage", "kbit_preparation", "lora_rank", "lora_targets", "batch_size", "sequence_length", "activation_checkpointing", "gpu_card")
+NEEDED = {
+    "finetune": ("base_model", "base_storage", "kbit_preparation", "lora_rank", "lora_targets", "batch_size", "sequence_length", "activation_checkpointing", "gpu_card"),
+    "training": ("base_model", "storage_precision", "compute_precision", "optimizer_choice", "batch_size", "sequence_length", "activation_checkpointing", "gpu_card"),
+    "inference": ("base_model", "weight_storage", "kv_cache_storage", "prompt_tokens", "output_tokens", "concurrent_sequences", "gpu_card"),
+}
 
 
 def _at_most(length: int) -> AfterValidator:
@@ -32,9 +36,10 @@ Typed = dict[str, Scalar]  # public name of an input -> what to type into it
 class LeverFile(Spec):
     """presets/levers/<slug>.yaml: one change to a job that saves memory, and what it costs.
 
-    `sets` says what to type; `shares` the share of the number in use that is left, rounded down and at least 1. One of them.
+    `sets` says what to type; `shares` the share of the number in use that is left, rounded down and at least 1. No input stands under both.
     """
 
+    books: list[Book] = Field(min_length=1)
     name: ShortName
     sets: Typed = {}
     shares: dict[str, Share] = {}
@@ -54,6 +59,7 @@ class Lever(LeverFile):
 class MethodFile(Spec):
     """presets/methods/<slug>.yaml: one way to fine-tune. All methods set the same inputs."""
 
+    books: list[Book] = Field(min_length=1)
     name: ShortName
     order: int
     sets: Typed
@@ -78,6 +84,7 @@ class ScenarioRow(Spec):
 class ScenarioFile(Spec):
     """presets/scenarios/<slug>.yaml: example jobs; a row's own value goes before a common one."""
 
+    books: list[Book] = Field(min_length=1)
     common: Typed = {}
     rows: list[ScenarioRow] = Field(min_length=1)
     source: Text

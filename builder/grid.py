@@ -175,8 +175,9 @@ class Chart:
 class Link:
     row: int
     column: int
-    target: str
+    target: str  # a sheet, or a file beside the book
     text: str
+    outside: bool = False
 
 
 @dataclass

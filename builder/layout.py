@@ -1,10 +1,10 @@
 """Lays a book out: places every block of every sheet and gathers the defined names."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from builder import blocks
+from builder import blocks, constants, settings
 from builder.errors import TemplateError, nearest
 from builder.formula import Formula
 from builder.grid import Area, Cell, Scope, Sheet, column_number, range_name
@@ -46,7 +46,7 @@ class Layout:
     def table_column(self, source: str, field_: str) -> str | None:
         """Name of the column that shows a field of a source, None if no table shows it."""
         tables = (block for sheet in self.templates.sheets for block in sheet.blocks if isinstance(block, Records) and block.source == source)
-        return next((column.name for table in tables for column in table.columns if column.field in (field_, f"sets.{field_}")), None)
+        return next((column.name for table in tables for column in settings.all_columns(self.presets, table) if column.field in (field_, f"sets.{field_}")), None)
 
     @cached_property
     def left_out(self) -> frozenset[str]:
@@ -115,6 +115,7 @@ def lay_out(presets, templates: Templates, all_scenarios: bool = True) -> Layout
     `all_scenarios=False` gives the one-column render: the user's job alone, without the sheets that need the other scenarios; the
     formulas of the user's column are the same in both.
     """
+    presets = replace(presets, constants=constants.used(presets, templates))
     layout = Layout(presets, templates, all_scenarios, sections=blocks.workings.sections(presets, templates, all_scenarios))
     layout.rows = {row.name: row for section in layout.sections for row in section.rows}
     for spec in templates.sheets:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from builder.schema import Date, Identifier, Label, Message, Name, Scalar, Spec, Text
+from builder.schema import Book, Date, Identifier, Label, Message, Name, Scalar, Spec, Text
 
 
 class Choice(BaseModel):
@@ -50,6 +50,7 @@ class InputSpec(Spec):
     kind: Literal["choice", "model", "card", "whole", "number"]
     unit: Text
     default: Scalar | None
+    defaults: dict[Book, Scalar | None] = {}  # of books whose default is another
     blank: Literal["message", "allowed"]
     blank_means: Text | None = None
     minimum: int | float | None = None
@@ -85,6 +86,7 @@ class Rule(Spec):
 class OptionFile(Spec):
     """presets/options/<file>.yaml: inputs, shared choice lists, rules, or several of these."""
 
+    books: list[Book] = Field(min_length=1)  # in which they stand
     lists: list[ChoiceList] = []
     inputs: list[InputSpec] = []
     rules: list[Rule] = []
@@ -104,6 +106,7 @@ class Constant(Spec):
 class MeasuredFile(Spec):
     """presets/measured/<slug>.yaml: where the rows of the CSV beside it come from."""
 
+    books: list[Book] = Field(min_length=1)
     source: Text
     date: Date
     notes: Text | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from builder.decision_schema import NEEDED, SHARED, LeverFile, MethodFile, Scenario
 from builder.errors import nearest
 from builder.option_schema import Choice, Input, InputSpec, OptionFile
-from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, Family, ModelPreset, Scalar
+from builder.schema import DIMENSIONS, FUSED, PROJECTIONS, Book, Family, ModelPreset, Scalar
 from builder.strict_yaml import Document, KeyPath
 from builder.validate import shown
 
@@ -89,7 +89,7 @@ def option_names(files: Sequence[tuple[Document, OptionFile]]) -> None:
     for document, file in files:
         if not (file.inputs or file.lists or file.rules):
             raise document.problem((), "no inputs, lists or rules in this file")
-    unique((document, (kind, index, "name"), item.name) for document, file in files for kind, items in file for index, item in enumerate(items))
+    unique((document, (kind, index, "name"), item.name) for document, file in files for kind in ("lists", "inputs", "rules") for index, item in enumerate(getattr(file, kind)))
 
 
 def choices(document: Document, keys: KeyPath, rows: Sequence[Choice]) -> None:
@@ -169,15 +169,17 @@ def typed(document: Document, keys: KeyPath, values: Mapping[str, Scalar], input
             raise document.problem((*keys, name), f"{name}: {wrong}")
 
 
-def lever(document: Document, found: LeverFile) -> None:
-    """A lever types something or takes a share of a number, one of the two."""
-    if found.sets and found.shares:
-        raise document.problem(("shares",), "shares: not beside sets; one of them")
+def lever(document: Document, found: LeverFile, inputs: Iterable[Input]) -> None:
+    """A lever types something into inputs, or takes shares of numbers in others."""
+    for name in found.sets.keys() & found.shares.keys():
+        raise document.problem(("shares", name), f"shares: '{name}' stands under sets as well; one of them")
     if not (found.sets or found.shares):
         raise document.problem((), f"no sets or shares: '{found.name}' changes nothing")
+    names = {item.name for item in inputs}
+    shared = [name for name in SHARED if name in names]
     for name in found.shares:
-        if name not in SHARED:
-            raise document.problem(("shares", name), f"shares: '{name}' is not one of {', '.join(SHARED)}{nearest(name, SHARED)}")
+        if name not in shared:
+            raise document.problem(("shares", name), f"shares: '{name}' is not one of {', '.join(shared)}{nearest(name, shared)}")
 
 
 def methods(files: Sequence[tuple[Document, MethodFile]]) -> None:
@@ -192,11 +194,11 @@ def methods(files: Sequence[tuple[Document, MethodFile]]) -> None:
             raise document.problem(("sets",), f"sets: {missing} is missing, which '{first.name}' sets")
 
 
-def scenario(document: Document, index: int, found: Scenario, inputs: Iterable[Input], models: Iterable[ModelPreset]) -> None:
+def scenario(document: Document, index: int, found: Scenario, inputs: Iterable[Input], models: Iterable[ModelPreset], book: Book) -> None:
     """An example names all that makes it the same job on every sheet, and goes no deeper than its model does."""
     row = ("rows", index)
-    for missing in (name for name in NEEDED if name not in found.sets):
-        raise document.problem((*row, "sets"), f"sets: {missing} is missing; an example must not move with the Sizing sheet, so it sets {', '.join(NEEDED)}")
+    for missing in (name for name in NEEDED[book] if name not in found.sets):
+        raise document.problem((*row, "sets"), f"sets: {missing} is missing; an example must not move with the Sizing sheet, so it sets {', '.join(NEEDED[book])}")
     shape = next(model.shape for model in models if model.name == found.sets["base_model"])
     for item in inputs:
         value = found.sets.get(item.name)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from builder.errors import SizingError, UsageError, place
 from builder.presets import Presets, load
+from builder.schema import BOOKS
 
 # Values that stand in quotes because they are sentences, whatever they hold.
 PROSE = {"basis", "source", "notes"}
@@ -39,17 +40,18 @@ def text(data: Mapping[str, object]) -> str:
 
 
 def add(root: Path, folder: str, name: str, stem: str, content: str) -> Presets:
-    """Write `<root>/<folder>/<stem>.yaml` and load every preset with it; the presets.
+    """Write `<root>/<folder>/<stem>.yaml` and load every preset of every book with it; the presets of the first book.
 
     Raises UsageError for a name or file that is there already, and what loading raises; then no file is left behind.
     """
     if not stem:
         raise UsageError(f"the name '{name}' has no letter or digit for a file name")
     path = root / folder / f"{stem}.yaml"
-    _refuse_taken(load(root), folder, name, path)
+    for book in BOOKS:
+        _refuse_taken(load(root, book), folder, name, path)
     try:
         path.write_text(content, encoding="utf-8")
-        return load(root)
+        return [load(root, book) for book in BOOKS][0]
     except BaseException as error:
         path.unlink(missing_ok=True)
         if isinstance(error, SizingError):

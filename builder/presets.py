@@ -20,7 +20,7 @@ from builder.decision_schema import Lever, LeverFile, Method, MethodFile, Scenar
 from builder.errors import PresetError, nearest
 from builder.measured import read_rows
 from builder.option_schema import ChoiceList, Constant, ConstantsFile, Input, InputSpec, Measured, MeasuredFile, OptionFile, Rule
-from builder.schema import Family, ModelFile, ModelPreset
+from builder.schema import BOOKS, Book, Family, ModelFile, ModelPreset
 from builder.strict_yaml import Document
 from builder.strict_yaml import load as load_yaml
 from builder.validate import validate
@@ -30,6 +30,10 @@ ROOT = Path(__file__).resolve().parent.parent / "presets"
 FOLDERS = {
     "models": (".yaml",), "cards": (".yaml",), "families": (".yaml",), "options": (".yaml",), "measured": (".yaml", ".csv"),
     "levers": (".yaml",), "methods": (".yaml",), "scenarios": (".yaml",),
+}
+# Folders whose files say for which books they are.
+KINDS = {
+    "models": ModelFile, "families": Family, "options": OptionFile, "measured": MeasuredFile, "levers": LeverFile, "methods": MethodFile, "scenarios": ScenarioFile,
 }
 CONSTANTS, ARCHITECTURES = "constants.yaml", "architectures.yaml"
 SLUG = re.compile(r"[a-z0-9.-]+")
@@ -44,9 +48,10 @@ class Presets:
     and `measured` are keyed by file stem, `choices` by list name (an input's own choices by the input's), `constants` by name.
     `levers` are ordered by (cost class, name), so the cheapest come first, `methods` by (order, name), and `scenarios` as their
     files list them, file after file by name.
-    `digest` is the SHA-256 of all files: same digest, same presets.
+    `digest` is the SHA-256 of all files, those of other books too: same digest, same presets.
     """
 
+    book: Book
     models: tuple[ModelPreset, ...]
     cards: tuple[CardPreset, ...]
     families: Mapping[str, Family]
@@ -72,8 +77,8 @@ class Presets:
         return sorted(found, key=lambda pair: (pair["cost_class"], pair["name"]))
 
 
-def load(root: Path = ROOT) -> Presets:
-    """Load and check every preset.
+def load(root: Path = ROOT, book: Book = "finetune") -> Presets:
+    """Load and check every preset of a book; of those of other books only the form is checked.
 
     Raises PresetError: file:line:column, what is wrong with which value, and the nearest valid name.
     """
@@ -81,7 +86,10 @@ def load(root: Path = ROOT) -> Presets:
     documents = {path: load_yaml(path, PresetError) for path in files if path.suffix == ".yaml"}
 
     def folder(name: str) -> list[Document]:
-        return [document for path, document in documents.items() if path.parent == root / name]
+        found = [document for path, document in documents.items() if path.parent == root / name]
+        if name in KINDS:
+            found = [document for document in found if book in _books(validate(KINDS[name], document))]
+        return found
 
     architectures = validate(Architectures, documents[root / ARCHITECTURES])
     families = {document.path.stem: _family(document, architectures) for document in folder("families")}
@@ -93,8 +101,9 @@ def load(root: Path = ROOT) -> Presets:
     for document in (*folder("models"), *folder("cards")):
         checks.file_name(document, *(document.data[key] for key in ("name", "hub_id") if key in document.data))
     offered = {"model": [model.name for model in models], "card": [card.name for card in cards]}
-    choices, inputs, rules = _options(folder("options"), offered)
+    choices, inputs, rules = _options(folder("options"), offered, book)
     return Presets(
+        book=book,
         models=tuple(sorted(models, key=lambda model: (_brand(model.name), model.parameters.value, model.name))),
         cards=tuple(sorted(cards, key=lambda card: (card.memory.usable_mib, card.name))),
         families=families,
@@ -106,9 +115,14 @@ def load(root: Path = ROOT) -> Presets:
         measured={document.path.stem: _measured(document, offered, inputs) for document in folder("measured")},
         levers=_levers(folder("levers"), inputs, offered),
         methods=_methods(folder("methods"), inputs, offered),
-        scenarios=_scenarios(folder("scenarios"), inputs, offered, models),
+        scenarios=_scenarios(folder("scenarios"), inputs, offered, models, book),
         digest=digest(root, files),
     )
+
+
+def _books(file) -> Sequence[Book]:
+    """The books that a file is for: all where it does not say."""
+    return getattr(file, "books", BOOKS)
 
 
 def _brand(name: str) -> str:
@@ -176,7 +190,7 @@ def _constants(document: Document) -> dict[str, Constant]:
     return {constant.name: constant for constant in constants}
 
 
-def _options(documents: list[Document], offered: Mapping[str, list[str]]) -> tuple[dict[str, ChoiceList], tuple[Input, ...], tuple[Rule, ...]]:
+def _options(documents: list[Document], offered: Mapping[str, list[str]], book: Book) -> tuple[dict[str, ChoiceList], tuple[Input, ...], tuple[Rule, ...]]:
     """Choice lists, inputs with their choices looked up, and rules, of all option files together."""
     files = [(document, validate(OptionFile, document)) for document in documents]
     checks.option_names(files)
@@ -189,11 +203,13 @@ def _options(documents: list[Document], offered: Mapping[str, list[str]]) -> tup
             if isinstance(spec.choices, list):
                 checks.choices(document, ("inputs", index, "choices"), spec.choices)
                 choices[spec.name] = ChoiceList.model_construct(name=spec.name, label=spec.label, choices=spec.choices, source=spec.source, date=spec.date)
-    inputs = [_input(document, ("inputs", index), spec, choices, offered) for document, file in files for index, spec in enumerate(file.inputs)]
+    inputs = [_input(document, ("inputs", index), spec, choices, offered, book) for document, file in files for index, spec in enumerate(file.inputs)]
     return choices, tuple(sorted(inputs, key=lambda item: (item.step, item.order, item.name))), tuple(rule for _, file in files for rule in file.rules)
 
 
-def _input(document: Document, keys: tuple, spec: InputSpec, choices: Mapping[str, ChoiceList], offered: Mapping[str, list[str]]) -> Input:
+def _input(
+    document: Document, keys: tuple, spec: InputSpec, choices: Mapping[str, ChoiceList], offered: Mapping[str, list[str]], book: Book,
+) -> Input:
     checks.input_keys(document, keys, spec)
     found, name = None, None
     if spec.kind == "choice":
@@ -201,7 +217,8 @@ def _input(document: Document, keys: tuple, spec: InputSpec, choices: Mapping[st
         if name not in choices:
             raise document.problem((*keys, "choices"), f"choices: no list is called '{name}'{nearest(name, choices)}")
         found = choices[name].choices
-    item = Input.model_construct(**{**dict(spec), "choices": found}, choices_name=name)
+    default = spec.defaults.get(book, spec.default)
+    item = Input.model_construct(**{**dict(spec), "choices": found, "default": default}, choices_name=name)
     checks.input_values(document, keys, item, [choice.name for choice in found] if found else offered.get(spec.kind))
     return item
 
@@ -216,7 +233,7 @@ def _levers(documents: Sequence[Document], inputs: tuple[Input, ...], offered: M
     levers = []
     for document in documents:
         file = validate(LeverFile, document)
-        checks.lever(document, file)
+        checks.lever(document, file, inputs)
         checks.typed(document, ("sets",), file.sets, inputs, offered)
         levers.append(Lever.model_construct(**dict(file), slug=document.path.stem))
     checks.unique((document, ("name",), lever.name) for document, lever in zip(documents, levers))
@@ -234,7 +251,7 @@ def _methods(documents: Sequence[Document], inputs: tuple[Input, ...], offered: 
 
 
 def _scenarios(
-    documents: Sequence[Document], inputs: tuple[Input, ...], offered: Mapping[str, list[str]], models: Sequence[ModelPreset],
+    documents: Sequence[Document], inputs: tuple[Input, ...], offered: Mapping[str, list[str]], models: Sequence[ModelPreset], book: Book,
 ) -> tuple[Scenario, ...]:
     scenarios, names = [], []
     for document in documents:
@@ -244,7 +261,7 @@ def _scenarios(
             checks.typed(document, ("rows", index, "sets"), row.sets, inputs, offered)
             scenario = Scenario.model_construct(
                 name=row.name, sets={**file.common, **row.sets}, slug=document.path.stem, source=file.source, date=file.date)
-            checks.scenario(document, index, scenario, inputs, models)
+            checks.scenario(document, index, scenario, inputs, models, book)
             scenarios.append(scenario)
             names.append((document, ("rows", index, "name"), row.name))
     checks.unique(names)

@@ -80,7 +80,8 @@ class _Renderer:
         for (row, column), cell in sheet.cells.items():
             self._cell(worksheet, sheet.name, row, column, cell, formulas)
         for link in sheet.links:
-            worksheet.write_url(link.row, link.column, f"internal:'{link.target}'!A1", self._format("link", None), link.text)
+            target = f"external:{link.target}" if link.outside else f"internal:'{link.target}'!A1"
+            worksheet.write_url(link.row, link.column, target, self._format("link", None), link.text)
         for item in sheet.validations:
             worksheet.data_validation(item.row, item.column, item.row, item.column, _validation(item))
         for item in sheet.conditions:

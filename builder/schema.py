@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 Scalar = str | int | float
+Book = Literal["finetune", "training", "inference"]
+BOOKS: tuple[Book, ...] = get_args(Book)
 
 PROJECTIONS = ("q", "k", "v", "o", "gate", "up", "down")
 # Projections that a family may hold as one matrix, under the name of that matrix.
@@ -96,8 +98,10 @@ class Family(Spec):
     """presets/families/<slug>.yaml: what the layers of a model family are made of."""
 
     name: Name
+    books: list[Book] = list(BOOKS)
     architectures: list[Text] = Field(min_length=1)
     activations_modelled: bool  # false: weights, adapters and optimizer states are exact, and no total is given
+    training_modelled: bool  # the same of full training, where every weight trains
     article_covers: bool  # the article's formulas know this kind of layer
     norms_per_layer: Annotated[int, Field(ge=0)]  # norms over hidden_size
     final_norms: Annotated[int, Field(ge=0)]
@@ -117,8 +121,11 @@ class Family(Spec):
     router_bias: bool
     attention_sinks: bool  # one more number per head that takes a share of each softmax
     learned_positions: bool  # a table of positions beside the embedding
+    sinusoidal_positions: bool  # an FP32 table of positions that does not train
+    head_bias: bool
     late_norm_cast: bool  # a norm goes back to the type of its input while its FP32 tensors before and after the weight are alive
-    dropout: bool  # config.json drops out a share of attention, of the output of attention and MLP, and of the embedding
+    model_dropout: Annotated[int | float, Field(ge=0, lt=1)]  # share that the config drops out of attention, of the output of attention and MLP, and of the embedding
+    relu: bool  # ReLU in the MLP, in place of SiLU or GELU
     gelu: bool  # tanh GELU in the MLP, in place of SiLU
     gelu_steps: bool  # the GELU is made of several operations, a power among them, each of which saves its tensors
     softmax_fp32: bool  # eager attention asks for a softmax in FP32; false: in the type of its input
@@ -135,6 +142,11 @@ class Family(Spec):
     source: Text
     date: Date
     notes: Text | None = None
+
+    @property
+    def dropout(self) -> bool:
+        """Whether the model itself drops out anything."""
+        return self.model_dropout > 0
 
     @property
     def fused_qkv(self) -> bool:
@@ -188,6 +200,7 @@ class ModelFile(Spec):
     name: Name
     family: str
     hub_id: Text
+    books: list[Book] = list(BOOKS)  # in which it is offered
     shape: Shape
     parameters: Parameters
     sliding_window: Count | None = None  # tokens that a sliding layer attends to; none where no layer slides
@@ -225,4 +238,4 @@ class ModelPreset(ModelFile):
         layer = attention + experts * mlp + router + norm * family.norms_per_layer * hidden + (qk_norms if family.qk_norms else 0)
         layer += shape.heads if family.attention_sinks else 0
         embeddings = (1 if shape.tied_embeddings else 2) * shape.vocabulary * hidden + (shape.learned_positions or 0) * hidden
-        return embeddings + shape.layers * layer + norm * family.final_norms * hidden
+        return embeddings + family.head_bias * shape.vocabulary + shape.layers * layer + norm * family.final_norms * hidden

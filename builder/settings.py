@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from builder.inputs import CHOICE_KINDS, choices_name, used_name
 from builder.scenarios import NUMBER
-from builder.specs import RecordColumn
+from builder.specs import RecordColumn, Records
 
 # What a share is taken of, where it is not the number in use: adapters on all layers are a blank.
 SHARED_OF = {"adapter_top_layers": "adapter_layers"}
@@ -36,6 +36,21 @@ def columns(presets, source: str, prefix: str) -> list[RecordColumn]:
             found.append(RecordColumn(name=name, heading=heading, unit=unit, style="record", formula=f'IF({one}<>"", {one}, IF({other}<>"", {other}, ""))'))
         else:
             found.append(RecordColumn(name=name, heading=heading, unit=unit, style="record", field=f"{'shares' if share else 'sets'}.{spec.name}"))
+    return found
+
+
+def typed_columns(presets, prefix: str) -> list[RecordColumn]:
+    """A column for every input, in which every row types what the input takes."""
+    return [
+        RecordColumn(name=f"{prefix}_{spec.name}", heading=spec.label, field=f"sets.{spec.name}", unit=spec.unit, typed=True) for spec in presets.inputs
+    ]
+
+
+def all_columns(presets, table: Records) -> list[RecordColumn]:
+    """The columns of a table, those that follow from the inputs included."""
+    found = list(table.columns)
+    found += columns(presets, table.source, table.settings) if table.settings else []
+    found += typed_columns(presets, table.inputs) if table.inputs else []
     return found
 
 

@@ -5,10 +5,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from builder.parts import Part
 from builder.schema import Spec, Text
 
 
-class LineColumn(Spec):
+class LineColumn(Part):
     """A column of a table of lines; `{quantity}` in its formula is the quantity of the row."""
 
     name: str  # the column is line_<name>, within a group <group>_<name>
@@ -17,7 +18,7 @@ class LineColumn(Spec):
     span: str | None = None  # neighbours with one span also have the range <group>_<span> over all of them
 
 
-class LineGroup(Spec):
+class LineGroup(Part):
     """Consecutive quantities of the Workings."""
 
     name: str
@@ -25,7 +26,7 @@ class LineGroup(Spec):
     last: str
 
 
-class Lines(Spec):
+class Lines(Part):
     """Quantities that grow in a straight line, or a parabola: one a row, with their coefficients."""
 
     kind: Literal["lines"]
@@ -47,7 +48,7 @@ class StepColumn(Spec):
     formula: Text  # of every row below it
 
 
-class Steps(Spec):
+class Steps(Part):
     """A search by steps: every row builds on the one above it."""
 
     kind: Literal["steps"]

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from builder.chart_specs import ChartSpec, Look
-from builder.schema import Spec, Text
+from builder.parts import Part
+from builder.schema import Book, Spec, Text
 from builder.solver_specs import Lines, Steps
 
 
-class RowSpec(Spec):
+class RowSpec(Part):
     name: str
     label: str
     unit: str
@@ -22,7 +23,7 @@ class RowSpec(Spec):
 class LineSpec(Spec):
     """One line item: templates/lines/<line>.yaml."""
 
-    books: list[str]
+    books: list[Book] = Field(min_length=1)
     title: str
     order: int
     source: str
@@ -41,16 +42,17 @@ class CellSpec(Spec):
     unit: str = "text"
     style: str | None = None
     name: str | None = None
-    link: str | None = None
+    link: str | None = None  # the sheet that it leads to
+    file: str | None = None  # the book beside this one that it leads to
 
 
-class Heading(Spec):
+class Heading(Part):
     kind: Literal["heading"]
     title: str
     text: str = ""
 
 
-class Strip(Spec):
+class Strip(Part):
     """The answer: labels over values, in the first rows of the sheet, which stay on screen; `show` gives a figure or none."""
 
     kind: Literal["strip"]
@@ -62,14 +64,14 @@ class Strip(Spec):
     verdict: str
 
 
-class InputTable(Spec):
+class InputTable(Part):
     kind: Literal["inputs"]
     step: int
     title: str
     text: str = ""
 
 
-class OverrideTable(Spec):
+class OverrideTable(Part):
     """Preset, override and used side by side for every input `<name>_override`."""
 
     kind: Literal["overrides"]
@@ -77,7 +79,13 @@ class OverrideTable(Spec):
     text: str = ""
 
 
-class Grid(Spec):
+class GridRow(Part):
+    """A row of a grid that stands in some books only."""
+
+    cells: list[str | CellSpec]
+
+
+class Grid(Part):
     """A small table written out cell by cell."""
 
     kind: Literal["grid"]
@@ -87,7 +95,7 @@ class Grid(Spec):
     text: str = ""
     headings: list[str] = Field(default_factory=list)
     column: str = "B"
-    rows: list[list[str | CellSpec]]
+    rows: list[list[str | CellSpec] | GridRow]
     names: dict[str, str] = Field(default_factory=dict)  # column letter -> name of the range below its heading
 
 
@@ -113,7 +121,7 @@ class Tensor(Spec):
     otherwise: dict[str, Text] = Field(default_factory=dict)  # moment -> another number of bytes that is alive
 
 
-class Tensors(Spec):
+class Tensors(Part):
     """Every tensor kind of the user's job, and what of it is alive at each moment."""
 
     kind: Literal["tensors"]
@@ -123,7 +131,7 @@ class Tensors(Spec):
     rows: list[Tensor]
 
 
-class Results(Spec):
+class Results(Part):
     """Quantities of the user's job, one a row: label, value, unit, name, help, all from the Workings."""
 
     kind: Literal["results"]
@@ -133,7 +141,7 @@ class Results(Spec):
     emphasis: list[str] = Field(default_factory=list)
 
 
-class RecordColumn(Spec):
+class RecordColumn(Part):
     """A column of a table of presets: a field of the record, or a formula over the columns of its row."""
 
     name: str | None = None
@@ -149,7 +157,7 @@ class RecordColumn(Spec):
     cell_name: str | None = None  # a name for each cell, such as "{name}_default"
 
 
-class Records(Spec):
+class Records(Part):
     """A table with one row per preset and free rows for the user's own."""
 
     kind: Literal["records"]
@@ -159,10 +167,11 @@ class Records(Spec):
     source: str
     free_rows: int = 0
     settings: str | None = None  # a column <settings>_<input> more for every input that a record of the source sets
+    inputs: str | None = None  # a column <inputs>_<input> more for every input, to be typed
     columns: list[RecordColumn]
 
 
-class OptionLists(Spec):
+class OptionLists(Part):
     """One table per choice list, its properties as columns."""
 
     kind: Literal["options"]
@@ -170,7 +179,7 @@ class OptionLists(Spec):
     text: str = ""
 
 
-class Scenarios(Spec):
+class Scenarios(Part):
     """A group of scenarios: it types its inputs from a table, or changes rows of the user's job."""
 
     title: str
@@ -183,12 +192,12 @@ class Scenarios(Spec):
     upon: list[str] = Field(default_factory=list)  # prefixes of groups whose changes it takes over: one, or two for their product
 
 
-class Workings(Spec):
+class Workings(Part):
     kind: Literal["workings"]
     scenarios: list[Scenarios]
 
 
-class ChangeLog(Spec):
+class ChangeLog(Part):
     kind: Literal["changes"]
     title: str
 
@@ -202,7 +211,7 @@ Block = Annotated[
 class SheetSpec(Spec):
     """One sheet: templates/sheets/<nn>_<sheet>.yaml."""
 
-    books: list[str]
+    books: list[Book] = Field(min_length=1)
     name: str
     tab: str = "neutral"
     columns: dict[str, float]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from builder.errors import TemplateError
 from builder.formula import Formula, FormulaSyntaxError, read
-from builder.specs import BookSpec, LineSpec, SheetSpec, Theme
+from builder.parts import parts_of
+from builder.specs import BookSpec, Grid, GridRow, LineSpec, SheetSpec, Theme
 from builder.strict_yaml import load
 from builder.units import Unit, read_units
 from builder.validate import validate
@@ -76,8 +77,17 @@ def load_templates(book: str, root: Path = ROOT) -> Templates:
         theme=validate(Theme, load(root / "theme.yaml")),
         units=read_units(load(root / "units.yaml").data),
         lines=tuple(sorted(filter(None, lines), key=lambda line: line.order)),
-        sheets=tuple(sheet for sheet in sheets if book in sheet.books),
+        sheets=tuple(_sheet(sheet, book) for sheet in sheets if book in sheet.books),
     )
+
+
+def _sheet(spec: SheetSpec, book: str) -> SheetSpec:
+    """A sheet with the blocks that stand in a book; rows of grids as plain lists of cells."""
+    blocks = [
+        block.model_copy(update={"rows": [row.cells if isinstance(row, GridRow) else row for row in block.rows]}) if isinstance(block, Grid) else block
+        for block in parts_of(spec.blocks, book)
+    ]
+    return spec.model_copy(update={"blocks": blocks})
 
 
 def _line(path: Path, book: str) -> Line | None:
@@ -87,6 +97,6 @@ def _line(path: Path, book: str) -> Line | None:
         return None
     rows = tuple(
         Row(row.name, row.label, row.unit, row.formula, row.help, row.source or spec.source, document.where(("rows", index, "formula")))
-        for index, row in enumerate(spec.rows)
+        for index, row in enumerate(spec.rows) if row.books is None or book in row.books
     )
     return Line(path.stem, spec.title, spec.order, spec.help, spec.source, rows, spec.all_scenarios)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -15,7 +15,8 @@ from builder.engines.workbook_file import Cell, WorkbookFile
 from builder.errors import VerifyError
 from builder.own_rows import with_own_rows
 from builder.presets import Presets
-from builder.reference import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, outputs
+from builder.schema import BOOKS
+from builder.reference import estimate_outputs, outputs, public_outputs
 
 RELATIVE_TOLERANCE = 1e-9
 # A difference of two numbers that are nearly equal (a headroom) keeps fewer digits than they have.
@@ -62,16 +63,22 @@ def verify(path: Path | str, engine: type[Engine] | str, presets: Presets | None
     Raises UsageError for a file that is no workbook, VerifyError for one without the public names, and EngineMissing.
     """
     engine = by_name(engine) if isinstance(engine, str) else engine
-    presets = presets or preset_files.load()
     with engine.open(path) as session:
+        presets = presets or preset_files.load(book=book_of(session.file))
         _require_names(session, presets)
         recalculated = session.recalculated()
         presets = with_own_rows(presets, session.file, {**session.file.constants, **recalculated})
         inputs = session.evaluate({}, [spec.name for spec in presets.inputs])
         expected = outputs(presets, inputs)
-        rows = compare(session.evaluate({}, names_in_both(session, expected)), expected)
+        rows = compare(session.evaluate({}, names_in_both(session, expected)), expected, public_outputs(presets.book))
         stale = stale_cells(cached_values(session.file), recalculated)
     return VerifyResult(engine.name, inputs, rows, stale)
+
+
+def book_of(file: WorkbookFile) -> str:
+    """The book whose inputs a workbook names; of a file that has not all of any, the one that it comes nearest to."""
+    inputs = {book: [spec.name for spec in preset_files.load(book=book).inputs] for book in BOOKS}
+    return max(BOOKS, key=lambda book: sum(name in file.names for name in inputs[book]) / len(inputs[book]))
 
 
 def names_in_both(session: Session, expected: Mapping[str, object]) -> list[str]:
@@ -79,15 +86,15 @@ def names_in_both(session: Session, expected: Mapping[str, object]) -> list[str]
     return [name for name in expected if name in session.file.names]
 
 
-def compare(found: Mapping[str, Value], expected: Mapping[str, object]) -> tuple[Row, ...]:
+def compare(found: Mapping[str, Value], expected: Mapping[str, object], public: Collection[str]) -> tuple[Row, ...]:
     """Every value of the book, beside the reference's of the same name.
 
     Where the reference withholds a working (an input is wrong, or the article does not cover the job) the book may still show it:
-    only public outputs must be withheld.
+    only `public` outputs must be withheld.
     """
     return tuple(
         Row(name, value, expected[name], equal(value, expected[name]))
-        for name, value in found.items() if expected[name] is not None or name in PUBLIC_OUTPUTS
+        for name, value in found.items() if expected[name] is not None or name in public
     )
 
 
@@ -101,7 +108,7 @@ def equal(book: Value, reference: object) -> bool:
 
 
 def _require_names(session: Session, presets: Presets) -> None:
-    missing = [name for name in (*(spec.name for spec in presets.inputs), *ESTIMATE_OUTPUTS) if name not in session.file.names]
+    missing = [name for name in (*(spec.name for spec in presets.inputs), *estimate_outputs(presets.book)) if name not in session.file.names]
     if missing:
         raise VerifyError(f"{session.file.path}: not a workbook of this project, or one of another version: no cell is named {', '.join(missing)}")
 

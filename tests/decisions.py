@@ -34,7 +34,7 @@ def name_cells(session: Session) -> Session:
         names.update({f"{column}[{number}]": cell for number, cell in enumerate(cells, 1)})
     rows = {(cell.sheet, text): cell.row for cell, text in session.file.constants.items()
             if cell.column == 1 and Cell(cell.sheet, cell.row, 2) in session.file.formulas}
-    names.update({f"shown_{quantity}": Cell(sheet, rows[sheet, label], column) for (sheet, label, column), quantity in GRIDS.items()})
+    names.update({f"shown_{quantity}": Cell(sheet, rows[sheet, label], column) for (sheet, label, column), quantity in GRIDS.items() if (sheet, label) in rows})
     return session
 
 
@@ -62,7 +62,7 @@ def settings(presets: Presets) -> dict[str, list[object]]:
 
 def shown(expected: Mapping[str, object]) -> dict[str, object]:
     """The expected values, with those of GRIDS by the names of their cells as well."""
-    return {**expected, **{f"shown_{quantity}": expected[quantity] for quantity in GRIDS.values()}}
+    return {**expected, **{f"shown_{quantity}": expected[quantity] for quantity in GRIDS.values() if quantity in expected}}
 
 
 def differences(found: Mapping[str, Sequence[object]], expected: Mapping[str, object]) -> list[tuple[str, int, object, object]]:

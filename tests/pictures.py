@@ -19,7 +19,6 @@ from builder.render import render
 from builder.template import ROOT, load_templates
 
 PICTURES = ROOT.parent / "docs" / "pictures"
-BOOK = "finetune"
 POINTS_PER_INCH = 72
 BOTTOM_MARGIN_INCHES = 0.6  # the footer stands in it
 BORDER = 6  # white pixels left around a picture
@@ -40,10 +39,10 @@ class Picture:
     dpi: int = 100
 
 
-# What is typed into the Sizing sheet -> the pictures taken of that book.
-SHOTS: list[tuple[Mapping[str, object], list[Picture]]] = [
-    ({}, [
-        Picture("sizing-answer.png", "Step 1 The base model"),
+# Book, what is typed into its Sizing sheet, and the pictures taken of it.
+SHOTS: list[tuple[str, Mapping[str, object], list[Picture]]] = [
+    ("finetune", {}, [
+        Picture("sizing-answer.png", "Step 1 The model"),
         Picture("sizing-result.png", "Result Line items at the peak, GB"),
         Picture("cards.png", "In the order of what a process can really use"),
         Picture("need-by-sequence.png", "Need against sequence length (GB)"),
@@ -54,11 +53,23 @@ SHOTS: list[tuple[Mapping[str, object], list[Picture]]] = [
         Picture("workings.png", "Ledger: the loss", dpi=80),
         Picture("validation.png", "Predicted against measured peak allocated (GB)", dpi=110),
     ]),
-    ({"batch_size": 32, "sequence_length": 2048}, [
-        Picture("does-not-fit.png", "Step 1 The base model", until="Step 1 Its shape:"),
+    ("finetune", {"batch_size": 32, "sequence_length": 2048}, [
+        Picture("does-not-fit.png", "Step 1 The model", until="Step 1 Its shape:"),
         Picture("levers.png", "The cheapest change that makes it fit"),
     ]),
-    ({"base_storage": "INT4", "lora_rank": 0}, [Picture("check-inputs.png", "Step 1 The base model", until="Step 1 Its shape:")]),
+    ("finetune", {"base_storage": "INT4", "lora_rank": 0}, [Picture("check-inputs.png", "Step 1 The model", until="Step 1 Its shape:")]),
+    ("training", {}, [
+        Picture("training-answer.png", "Step 1 The model"),
+        Picture("training-result.png", "Result Line items at the peak, GB"),
+        Picture("training-need-by-sequence.png", "Need against sequence length (GB)"),
+        Picture("training-validation.png", "Predicted against measured peak allocated (GB)", dpi=110),
+    ]),
+    ("inference", {}, [
+        Picture("inference-answer.png", "Step 1 The model"),
+        Picture("inference-result.png", "Result Line items of this load, GB"),
+        Picture("inference-cards.png", "In the order of what a process can really use"),
+        Picture("inference-need-by-context.png", "Need against context (GB)"),
+    ]),
 ]
 
 
@@ -68,19 +79,19 @@ def main() -> None:
         sys.exit("pictures need LibreOffice and poppler-utils, which tests/setup-libreoffice installs on Debian and Ubuntu")
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sizing-pictures-") as folder:
-        for number, (typed, pictures) in enumerate(SHOTS):
-            book = filled_in(typed, Path(folder) / f"{number}.xlsx") if typed else DIST / load_templates(BOOK).book.file
+        for number, (name, typed, pictures) in enumerate(SHOTS):
+            book = filled_in(name, typed, Path(folder) / f"{number}.xlsx") if typed else DIST / load_templates(name).book.file
             pdf = as_pdf(programs[0], book, Path(folder))
             for picture in pictures:
                 path = take(pdf, picture)
                 print(f"{path.relative_to(ROOT.parent)}  {path.stat().st_size / 1000:.0f} kB")
 
 
-def filled_in(typed: Mapping[str, object], path: Path) -> Path:
-    """The book as it is once a user has typed these inputs, without cached values."""
-    presets = load()
+def filled_in(name: str, typed: Mapping[str, object], path: Path) -> Path:
+    """A book as it is once a user has typed these inputs, without cached values."""
+    presets = load(book=name)
     inputs = tuple(spec.model_copy(update={"default": typed[spec.name]}) if spec.name in typed else spec for spec in presets.inputs)
-    render(lay_out(replace(presets, inputs=inputs), load_templates(BOOK)), {}, path)
+    render(lay_out(replace(presets, inputs=inputs), load_templates(name)), {}, path)
     return path
 
 

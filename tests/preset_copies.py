@@ -8,6 +8,7 @@ import pytest
 
 from builder.errors import PresetError
 from builder.presets import ROOT, load
+from builder.schema import Book
 
 
 @pytest.fixture
@@ -16,9 +17,9 @@ def root(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT, tmp_path / "presets"))
 
 
-def refused(root: Path) -> PresetError:
+def refused(root: Path, book: Book = "finetune") -> PresetError:
     with pytest.raises(PresetError) as raised:
-        load(root)
+        load(root, book)
     return raised.value
 
 

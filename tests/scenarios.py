@@ -94,14 +94,15 @@ def _pairs(presets, covered: bool) -> list[dict[str, object]]:
 
 
 def _boundaries(presets, models: Iterator) -> Iterator[tuple[object, dict[str, object]]]:
-    """Jobs at the defaults but for one number, which is on or just inside a bound, or blank; checkpointing off and on in turn."""
+    """Jobs at the defaults but for one number, which is on or just inside a bound, or blank; checkpointing, or the storage of weights, in turn."""
     defaults = {spec.name: spec.default for spec in presets.inputs if spec.kind not in ("model", "card")}
-    checkpointing = cycle(_choices(_spec(presets, "activation_checkpointing")))
+    turned = next(spec for spec in presets.inputs if spec.name in ("activation_checkpointing", "weight_storage"))
+    turns = cycle(_choices(turned))
     for spec in presets.inputs:
         if spec.kind not in CHOICE_KINDS:
             for place in range(5 if spec.blank == "allowed" else 4):
                 model = next(models)
-                yield model, defaults | {"activation_checkpointing": next(checkpointing), spec.name: _bounds(spec, model.shape)[place]}
+                yield model, defaults | {turned.name: next(turns), spec.name: _bounds(spec, model.shape)[place]}
 
 
 def _bounds(spec, shape) -> list[object]:
@@ -136,6 +137,8 @@ def _likely_number(spec, random: Random, model) -> float:
         return round(exp(random.uniform(log(spec.minimum), log(high))))
     if spec.exclusive_maximum is not None:
         return round(random.uniform(spec.minimum, spec.exclusive_maximum) * 0.999, 3)
+    if spec.maximum is not None and spec.maximum <= 1:
+        return round(random.uniform(0.05, spec.maximum), 3)
     return round(exp(random.uniform(log(0.1), log(200))), 3)
 
 
@@ -147,10 +150,12 @@ def _by_the_rules(job: dict[str, object], shape) -> dict[str, object]:
         job["heads_override"] = kv_heads
     elif heads % kv_heads:
         job["kv_heads_override"] = gcd(heads, kv_heads)
-    if job["adapter_top_layers"] is not None:
+    if job.get("adapter_top_layers") is not None:
         job["adapter_top_layers"] = min(job["adapter_top_layers"], layers)
-    if job["lora_targets"] == "Custom" and not any(job[f"target_{name}"] == "Yes" for name in PROJECTIONS):
+    if job.get("lora_targets") == "Custom" and not any(job[f"target_{name}"] == "Yes" for name in PROJECTIONS):
         job["target_q"] = "Yes"
+    if job.get("storage_precision") == "BF16":
+        job["compute_precision"] = "As stored, no autocast"
     return job
 
 

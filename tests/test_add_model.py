@@ -264,7 +264,8 @@ def test_a_published_count(root, options, value):
 @pytest.mark.parametrize("options, message", [
     ({"published": 7}, "--published and --published-source go together"),
     ({"published": 7455550465, "published_source": "x"}, "the shape gives 7455550464, a difference of +1; say why with --difference"),
-    ({"name": "llama 2 7b"}, "the name 'llama 2 7b' is taken by"), ({"name": "New", "slug": "llama-2-7b"}, "llama-2-7b.yaml already"),
+    ({"name": "llama 2 7b"}, "the name 'llama 2 7b' is taken by"), ({"name": "article encoder 1b", "slug": "encoder"}, "the name 'article encoder 1b' is taken by"),
+    ({"name": "New", "slug": "llama-2-7b"}, "llama-2-7b.yaml already"),
     ({"slug": "../up"}, "'../up' is not a file name"), ({"name": "???"}, "'' is not a file name"), ({"date": "30.11.2026"}, "write one as 2026-11-30"),
     ({"name": "Falcon*"}, "must not contain *"), ({"source": " "}, "source: '' is empty; the file was not kept"), ({"published": 0}, "--published"),
 ])
@@ -277,6 +278,14 @@ def test_presets_that_do_not_load_are_named_and_nothing_is_added(root):
     change(root / "models" / "llama-2-7b.yaml", "layers: 32", "layers: 31")
     result, files = add(root, FALCON)
     assert result.exit_code == 2 and "llama-2-7b.yaml" in result.output and files == []
+
+
+def test_presets_of_another_book_that_do_not_load_are_named_and_nothing_is_added(root):
+    """A model is offered in every book, so each must load with it."""
+    change(root / "options" / "20_recipe.yaml", "  default: FP32\n", "  default: FP33\n")
+    load(root)
+    result, files = add(root, FALCON)
+    assert result.exit_code == 2 and "20_recipe.yaml" in result.output and files == []
 
 
 # What is refused

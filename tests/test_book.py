@@ -8,7 +8,8 @@ from openpyxl.utils import range_boundaries
 from builder.book import DIST
 from builder.engines.session import ErrorValue
 from builder.presets import load
-from builder.reference import ESTIMATE_OUTPUTS, estimate
+from builder.reference import estimate
+from builder.reference.finetune_estimate import ESTIMATE_OUTPUTS
 from builder.schema import DIMENSIONS
 from builder.template import load_templates
 from builder.verify import equal

@@ -13,12 +13,14 @@ import pytest
 import xlsxwriter
 from click.testing import CliRunner
 
+from builder import constants
 from builder import presets as preset_files
 from builder import template as templates
-from builder.book import DIST
+from builder.book import DIST, book_names
 from builder.cli import main
 from builder.presets import ROOT, load
-from builder.reference import PUBLIC_OUTPUTS, estimate, outputs
+from builder.reference import estimate, outputs
+from builder.reference.finetune_estimate import PUBLIC_OUTPUTS
 
 BOOK = DIST / "gpu-finetune-memory-sizing.xlsx"
 
@@ -64,9 +66,32 @@ def test_an_unknown_book(command):
 
 def test_check_counts_what_it_checked():
     result = sizing("check")
+    assert result.exit_code == 0
+    assert [line.partition(":")[0] for line in result.output.splitlines()] == book_names()
+    for line in result.output.splitlines():
+        presets = load(book=line.partition(":")[0])
+        assert f"{len(presets.models)} models, {len(presets.cards)} cards" in line and "all checks pass" in line
+
+
+def test_one_book_may_be_checked_and_built_alone(tmp_path):
+    result = sizing("check", "--book", "finetune")
     presets = load()
-    counted = f"{len(presets.models)} models, {len(presets.cards)} cards"
-    assert result.exit_code == 0 and counted in result.output and "all checks pass" in result.output
+    counted = f"finetune: {len(presets.models)} models, {len(presets.cards)} cards"
+    assert result.exit_code == 0 and result.output.startswith(counted) and result.output.endswith("all checks pass\n") and result.output.count("\n") == 1
+
+
+def test_check_names_a_constant_that_no_book_reads(tmp_path, monkeypatch):
+    """Of all books: one book alone need not read what another does."""
+    copy = shutil.copytree(ROOT, tmp_path / "presets")
+    with open(copy / "constants.yaml", "a", encoding="utf-8") as file:
+        file.write("- {name: spare_allowance, value: 1, unit: GB, label: Spare, source: a test, date: 2026-11-30}\n")
+    monkeypatch.setattr(preset_files.load, "__defaults__", (copy, "finetune"))
+    monkeypatch.setattr("builder.book.book_names", lambda: ["finetune"])
+    result = sizing("check")
+    unread = constants.unused({"finetune": (load(copy), templates.load_templates("finetune"))})
+    assert "spare_allowance" in unread and result.exit_code == 2
+    assert result.output == f"error: {templates.ROOT.parent / 'presets' / 'constants.yaml'}: no book reads {', '.join(unread)}\n".replace(f"{os.getcwd()}/", "")
+    assert sizing("check", "--book", "finetune").exit_code == 0
 
 
 def test_an_unknown_command():
@@ -132,7 +157,7 @@ def test_a_broken_preset_names_file_line_and_column(tmp_path, monkeypatch):
     shutil.copytree(ROOT, tmp_path / "presets")
     path = tmp_path / "presets" / "models" / "llama-2-7b.yaml"
     path.write_text(path.read_text().replace("layers: 32", "layers: 31"))
-    monkeypatch.setattr(preset_files.load, "__defaults__", (tmp_path / "presets",))
+    monkeypatch.setattr(preset_files.load, "__defaults__", (tmp_path / "presets", "finetune"))
     result = sizing("check")
     assert result.exit_code == 2 and "llama-2-7b.yaml:" in result.output and "6738415616 parameters, but the shape gives 6536032256" in result.output
 
@@ -202,6 +227,13 @@ def test_an_engine_that_is_not_installed_exits_with_5_and_says_how_to_install_it
 def test_verify_names_the_quantity_whose_constant_was_changed(tmp_path, one_column):
     result = sizing("verify", copy_of_book(tmp_path, lambda part, content: content.replace(b"<v>4.316</v>", b"<v>4.4</v>"), one_column))
     assert result.exit_code == 4 and re.search(r"^article_workspace_tensors: book 45\.5\d*, reference 45\.4\d*$", result.stderr, re.MULTILINE)
+
+
+def test_verify_finds_the_book_of_a_file(monkeypatch):
+    """The presets that it loads at last are those of the file's book."""
+    loaded = []
+    monkeypatch.setattr(preset_files, "load", lambda root=ROOT, book="finetune": loaded.append(book) or load(root, book))
+    assert sizing("verify", BOOK).exit_code == 0 and loaded[-1] == "finetune"
 
 
 def test_verify_refuses_a_workbook_of_another_kind(tmp_path):

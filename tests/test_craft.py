@@ -220,7 +220,7 @@ def test_19_labels_are_given_and_headroom_has_its_sign_explained(book):
 
 def test_20_every_choice_is_a_dropdown_with_the_stop_alert(book, name):
     rules = input_rules(book, name)
-    for spec in load_inputs():
+    for spec in load_inputs(name):
         if spec.kind in ("choice", "model", "card"):
             rule = rules[spec.name]
             assert rule.type == "list" and rule.errorStyle in (None, "stop") and rule.showErrorMessage and not rule.allowBlank, spec.name
@@ -228,7 +228,7 @@ def test_20_every_choice_is_a_dropdown_with_the_stop_alert(book, name):
 
 def test_21_numbers_have_bounds(book, name):
     rules = input_rules(book, name)
-    for spec in load_inputs():
+    for spec in load_inputs(name):
         if spec.kind in ("whole", "number"):
             rule = rules[spec.name]
             assert rule.type in ("whole", "decimal", "custom") and rule.formula1 is not None and rule.showErrorMessage, spec.name
@@ -237,7 +237,7 @@ def test_21_numbers_have_bounds(book, name):
 
 def test_22_help_at_the_cell(book, name):
     rules = input_rules(book, name)
-    for spec in load_inputs():
+    for spec in load_inputs(name):
         assert rules[spec.name].prompt == spec.help and rules[spec.name].showInputMessage and rules[spec.name].error == spec.message
 
 
@@ -247,8 +247,8 @@ def test_24_formula_cells_are_locked_without_a_password(book):
     assert all(cell.protection.locked for _, cell in formulas(book))
 
 
-def test_24_input_cells_are_unlocked(book):
-    for spec in load_inputs():
+def test_24_input_cells_are_unlocked(book, name):
+    for spec in load_inputs(name):
         assert not cell_of(book, spec.name).protection.locked
 
 
@@ -427,11 +427,11 @@ def input_rules(book, name):
     for rule in book[HOME].data_validations.dataValidation:
         for area in rule.sqref.ranges:
             places[area.coord] = rule
-    return {spec.name: places[cell_of(book, spec.name).coordinate] for spec in load_inputs()}
+    return {spec.name: places[cell_of(book, spec.name).coordinate] for spec in load_inputs(name)}
 
 
 @cache
-def load_inputs():
+def load_inputs(name):
     from builder.presets import load
 
-    return load().inputs
+    return load(book=name).inputs

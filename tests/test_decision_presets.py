@@ -6,15 +6,18 @@ import shutil
 from datetime import date
 
 import pytest
+import yaml
 
 from builder.blocks.records import get
 from builder.decision_schema import COST_LENGTH, NEEDED, SHARED
 from builder.presets import ROOT, load
-from builder.reference import ESTIMATE_OUTPUTS, estimate
-from builder.schema import TITLE_LENGTH
+from builder.reference import estimate
+from builder.reference.finetune_estimate import ESTIMATE_OUTPUTS
+from builder.schema import BOOKS, TITLE_LENGTH
 from tests.preset_copies import change, line_of, refused, root  # root is a fixture
 
-PRESETS = load()
+BY_BOOK = {book: load(book=book) for book in BOOKS}
+PRESETS = BY_BOOK["finetune"]
 INPUTS = {item.name: item for item in PRESETS.inputs}
 EXAMPLES = {scenario.name: scenario.sets for scenario in PRESETS.scenarios}
 LEVERS = {
@@ -29,13 +32,16 @@ LEVERS = {
 # What ships
 
 
-def test_every_file_is_loaded():
-    for kind in ("levers", "methods", "scenarios"):
-        slugs = {item.slug for item in getattr(PRESETS, kind)}
-        assert slugs == {path.stem for path in (ROOT / kind).iterdir()} and all(re.fullmatch(r"[a-z0-9.-]+", slug) for slug in slugs)
+@pytest.mark.parametrize("kind", ["levers", "methods", "scenarios"])
+def test_every_file_is_loaded(kind):
+    files = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))["books"] for path in (ROOT / kind).iterdir()}
+    for book, presets in BY_BOOK.items():
+        slugs = {item.slug for item in getattr(presets, kind)}
+        assert slugs == {slug for slug, books in files.items() if book in books} and all(re.fullmatch(r"[a-z0-9.-]+", slug) for slug in slugs)
+    assert all(files.values()) and {book for books in files.values() for book in books} <= set(BOOKS)
 
 
-@pytest.mark.parametrize("fact", [*PRESETS.levers, *PRESETS.methods, *PRESETS.scenarios], ids=lambda fact: fact.name)
+@pytest.mark.parametrize("fact", [fact for presets in BY_BOOK.values() for fact in (*presets.levers, *presets.methods, *presets.scenarios)], ids=lambda fact: fact.name)
 def test_every_fact_has_a_source_and_a_date(fact):
     assert len(fact.source) > 20 and date(2026, 1, 1) <= fact.date
 
@@ -52,7 +58,22 @@ def test_levers_are_ordered_from_free_to_another_job():
 
 
 def test_a_share_is_of_a_whole_number_from_one():
-    assert all((INPUTS[name].kind, INPUTS[name].minimum) == ("whole", 1) for name in SHARED)
+    inputs = {name: item for presets in BY_BOOK.values() for item in presets.inputs if (name := item.name) in SHARED}
+    assert all((item.kind, item.minimum) == ("whole", 1) for item in inputs.values())
+    assert set(inputs) == set(SHARED) and {"batch_size", "sequence_length", "adapter_top_layers"} <= set(SHARED) & set(INPUTS)
+
+
+def test_a_lever_is_of_inputs_of_every_book_that_it_names():
+    for presets in BY_BOOK.values():
+        names = {item.name for item in presets.inputs}
+        assert all({*lever.sets, *lever.shares} <= names for lever in presets.levers)
+
+
+def test_what_an_example_needs_are_inputs_of_its_book():
+    assert set(NEEDED) == set(BOOKS)
+    for book, presets in BY_BOOK.items():
+        assert set(NEEDED[book]) <= {item.name for item in presets.inputs}
+        assert all(set(NEEDED[book]) <= set(scenario.sets) for scenario in presets.scenarios)
 
 
 def test_methods_are_in_order_and_set_the_same_inputs():
@@ -79,7 +100,7 @@ def test_examples_are_in_the_order_of_their_files_and_rows():
 def test_an_example_leaves_nothing_to_the_sizing_sheet(name):
     sets = EXAMPLES[name]
     with_meaning = {item.name for item in PRESETS.inputs if item.default is not None}
-    assert set(sets) == with_meaning | {"adapter_top_layers"} > set(NEEDED)
+    assert set(sets) == with_meaning | {"adapter_top_layers"} > set(NEEDED["finetune"])
     assert estimate(PRESETS, sets)["input_message"] == ""
 
 
@@ -122,7 +143,7 @@ SETS, SHARES = 'sets: {activation_checkpointing: "On"}', "shares: {batch_size: 0
 # file, old text, new text, text on the line that the error names, what the message says
 BAD = {
     "unknown key of a lever": (LEVER, "cost_class:", "cost_clas:", "cost_clas:", "unknown key 'cost_clas'; did you mean 'cost_class'?"),
-    "lever without a class": (SHARE, "cost_class: 2\n", "", "name:", "the key 'cost_class' is missing"),
+    "lever without a class": (SHARE, "cost_class: 2\n", "", "books:", "the key 'cost_class' is missing"),
     "class above 4": (LEVER, "cost_class: 2", "cost_class: 5", "cost_class", "cost_class: 5 should be less than or equal to 4"),
     "class 0": (LEVER, "cost_class: 2", "cost_class: 0", "cost_class", "cost_class: 0 should be greater than or equal to 1"),
     "long name": (LEVER, "name: Activation checkpointing", f"name: Activation checkpointing {'x' * 10}", "name:", "should have at most 32 characters"),
@@ -142,16 +163,26 @@ BAD = {
     "lever beyond a bound": (LEVER, SETS, "sets: {lora_rank: 0}", "sets:", "lora_rank: 0 is out of bounds; expected minimum 1, maximum 4096"),
     "lever that types text for a number": (LEVER, SETS, "sets: {lora_rank: eight}", "sets:", "lora_rank: 'eight' is not a whole number"),
     "lever that types a fraction for a whole number": (LEVER, SETS, "sets: {lora_rank: 0.5}", "sets:", "lora_rank: 0.5 is not a whole number"),
-    "lever that changes nothing": (LEVER, f"{SETS}\n", "", "name:", "no sets or shares: 'Activation checkpointing' changes nothing"),
-    "lever with empty parts": (LEVER, SETS, "sets: {}\nshares: {}", "name:", "no sets or shares: 'Activation checkpointing' changes nothing"),
-    "lever of both kinds": (LEVER, SETS, f"{SETS}\n{SHARES}", "shares:", "shares: not beside sets; one of them"),
+    "lever that changes nothing": (LEVER, f"{SETS}\n", "", "books:", "no sets or shares: 'Activation checkpointing' changes nothing"),
+    "lever with empty parts": (LEVER, SETS, "sets: {}\nshares: {}", "books:", "no sets or shares: 'Activation checkpointing' changes nothing"),
+    "lever that types an input of which it takes a share": (SHARE, SHARES, f"sets: {{batch_size: 4}}\n{SHARES}", "shares:",
+                                                            "shares: 'batch_size' stands under sets as well; one of them"),
+    "lever of an unknown book": (LEVER, "books: [finetune", "books: [fine-tune", "books:", "books: 'fine-tune' is not one of finetune, training, inference; did you mean 'finetune'?"),
+    "method of an unknown book": (LORA, "books: [finetune]", "books: [finetun]", "books:", "books: 'finetun' is not one of finetune, training, inference; did you mean 'finetune'?"),
+    "examples of an unknown book": (TINY, "books: [finetune]", "books: [lora]", "books:", "books: 'lora' is not one of finetune, training, inference"),
+    "lever of no book": (SHARE, "books: [finetune]", "books: []", "books:", "books: [] should have at least 1 item"),
+    "lever without books": (SHARE, "books: [finetune]\n", "", "name:", "the key 'books' is missing"),
+    "method without books": (QLORA, "books: [finetune]\n", "", "name:", "the key 'books' is missing"),
+    "examples without books": (LARGE, "books: [finetune]\n", "", "# A base", "the key 'books' is missing"),
     "share of a number that stays": (SHARE, SHARES, "shares: {lora_rank: 0.5}", "shares:",
                                      "shares: 'lora_rank' is not one of batch_size, sequence_length, adapter_top_layers"),
+    "share of another book's input": (SHARE, SHARES, "shares: {prompt_tokens: 0.5}", "shares:",
+                                      "shares: 'prompt_tokens' is not one of batch_size, sequence_length, adapter_top_layers"),
     "share of a misspelt input": (SHARE, SHARES, "shares: {batchsize: 0.5}", "shares:", "; did you mean 'batch_size'?"),
     "share of all": (SHARE, SHARES, "shares: {batch_size: 1}", "shares:", "batch_size: 1 should be less than 1"),
     "share of nothing": (SHARE, SHARES, "shares: {batch_size: 0}", "shares:", "batch_size: 0 should be greater than 0"),
     "share that is text": (TOP, "adapter_top_layers: 0.5", "adapter_top_layers: half", "shares:", "adapter_top_layers: 'half' should be a valid number"),
-    "method without an order": (QLORA, "order: 30\n", "", "name:", "the key 'order' is missing"),
+    "method without an order": (QLORA, "order: 30\n", "", "books:", "the key 'order' is missing"),
     "method that types no choice": (QLORA, "base_storage: NF4 double-quantised", "base_storage: NF5", "sets:", "base_storage: 'NF5' is not one of the choices; did you mean 'NF4'?"),
     "method with an input too many": (QLORA, "sets: {", "sets: {lora_rank: 8, ", "sets:", "sets: lora_rank, but 'LoRA (BF16)' sets base_storage, kbit_preparation"),
     "method with an input too few": (QLORA, ', kbit_preparation: "No"', "", "sets:", "sets: kbit_preparation is missing, which 'LoRA (BF16)' sets"),
@@ -221,6 +252,35 @@ def test_a_new_lever_method_or_example_is_a_new_file(root):
     assert presets.methods[-1].name == "A new method"
     assert [scenario.name.split()[0] for scenario in presets.scenarios[-3:]] == ["New"] * 3
     assert presets.digest != PRESETS.digest
+
+
+def test_a_lever_may_type_one_input_and_take_a_share_of_another(root):
+    change(root / SHARE, SHARES, f'sets: {{activation_checkpointing: "On"}}\n{SHARES}')
+    presets = load(root)
+    lever = next(lever for lever in presets.levers if lever.slug == "half-the-batch")
+    assert (lever.sets, lever.shares) == ({"activation_checkpointing": "On"}, {"batch_size": 0.5})
+    pairs = {pair["name"] for pair in presets.pairs if "Half the batch" in pair["name"]}
+    assert {"Half the batch + Half the sequence"} <= pairs and not any("Activation checkpointing" in name for name in pairs)
+
+
+def test_a_lever_stands_in_the_books_that_it_names_and_of_their_inputs(root):
+    name = "Half the batch"
+    change(root / SHARE, "books: [finetune]", "books: [training]")
+    assert {book: name in [lever.name for lever in load(root, book).levers] for book in ("finetune", "training")} == {"finetune": False, "training": True}
+    change(root / SHARE, "books: [training]", "books: [finetune, inference]")
+    error = refused(root, "inference")
+    assert (error.path, error.line) == (root / SHARE, line_of(root / SHARE, "shares:")) and "shares: 'batch_size' is not one of prompt_tokens" in error.message
+    assert name in [lever.name for lever in load(root).levers]
+
+
+def test_an_example_needs_what_its_book_needs(root):
+    """Every book has its own list of inputs that an example must name."""
+    path = root / "scenarios" / "new.yaml"
+    path.write_text("books: [training]\nrows:\n- name: New\n  sets: {base_model: Llama 3.2 1B}\nsource: a test of what an example needs\ndate: 2026-11-30\n", encoding="utf-8")
+    error = refused(root, "training")
+    assert error.path == path and error.line == 4 and "sets: storage_precision is missing" in error.message
+    assert all(name in error.message for name in NEEDED["training"]) and "lora_rank" not in error.message
+    assert load(root).scenarios == PRESETS.scenarios
 
 
 def test_a_row_goes_before_what_its_file_has_in_common():

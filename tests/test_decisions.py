@@ -408,7 +408,7 @@ def test_levers_that_cost_and_save_alike_are_named_in_order(tmp_path):
         "levers/a.yaml": (twin, {"name: Activation checkpointing": "name: Twin of it"}),
         "levers/z.yaml": (twin, {"name: Activation checkpointing": "name: A twin of it"}),
         "levers/dear.yaml": (twin, {"name: Activation checkpointing": "name: A dear twin", "cost_class: 2": "cost_class: 3"}),
-        "options/30_training.yaml": ("options/30_training.yaml", {"  default: 8\n": "  default: 128\n"}),
+        "options/30_step.yaml": ("options/30_step.yaml", {"  default: 8\n": "  default: 128\n"}),
     })
     expected = decisions(presets, {})
     assert expected["levers_verdict"] == DOES_NOT_FIT

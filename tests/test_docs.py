@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from click.testing import CliRunner
 
-from builder import __version__
+from builder import __version__, constants
 from builder import presets as preset_files
 from builder.blocks.changes import read_changes
 from builder.book import DIST
@@ -169,14 +169,17 @@ def test_the_recipes_work_one_after_the_other(tmp_path):
     presets, templates = (shutil.copytree(HOME / name, tmp_path / name) for name in ("presets", "templates"))
     applied = [(name, text) for name, text in RECIPES if not name.startswith(("presets/models", "presets/cards", "presets/families"))]
     assert len(applied) == 5
-    found = {}
+    found, spare = {}, {}
     for name, text in applied:
         with open(tmp_path / name, "a", encoding="utf-8") as file:
             file.write(text)
-        layout = lay_out(load(presets), load_templates("finetune", templates))
+        pair = load(presets), load_templates("finetune", templates)
+        layout = lay_out(*pair)
         found[name] = findings(layout)
+        spare[name] = "adam_file_bytes" in constants.unused({"finetune": pair})
     unread = {name: [re.search(r"nothing reads '(\w+)'", finding)[1] for finding in lines_found] for name, lines_found in found.items()}
-    assert list(unread.values()) == [[], ["adam_file_bytes"], ["adam_file_bytes"], ["checkpoint_file_gb"], []]
+    assert list(unread.values()) == [[], [], [], ["checkpoint_file_gb"], []]
+    assert list(spare.values()) == [False, True, True, False, False] and "adam_file_bytes" in layout.presets.constants
     assert {"lever_adapter_dtype", "pair_adapter_dtype"} <= set(layout.names) and "BF16 adapters" in [lever.name for lever in layout.presets.levers]
     assert {"saved_dtype", "checkpoint_file_gb"} <= set(layout.names) and "Files" in [sheet.name for sheet in layout.sheets]
 

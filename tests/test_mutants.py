@@ -18,7 +18,8 @@ from builder.formula import Formula
 from builder.inputs import CHOICE_KINDS, used_name
 from builder.layout import lay_out
 from builder.presets import load
-from builder.reference import PUBLIC_OUTPUTS, estimate, quantity_names
+from builder.reference import estimate, quantity_names
+from builder.reference.finetune_estimate import PUBLIC_OUTPUTS
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS, NOT_COVERED
 from builder.reference.ledger_total import TIGHT
 from builder.reference.shown import number
@@ -296,7 +297,7 @@ def names_read(presets, book, ledger: bool = False) -> list[str]:
 def faults(presets, job, values) -> Iterator[str]:
     """Names of what is wrong with the values of a job."""
     expected = job.expected
-    yield from (row.name for row in compare({name: value for name, value in values.items() if name in expected}, expected) if not row.agrees)
+    yield from (row.name for row in compare({name: value for name, value in values.items() if name in expected}, expected, PUBLIC_OUTPUTS) if not row.agrees)
     yield from (name for name, right in laws(presets, job) if not equal(values[name], right(values) if callable(right) else right))
 
 

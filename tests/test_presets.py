@@ -4,18 +4,22 @@ from __future__ import annotations
 import csv
 import re
 import shutil
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 
 from builder.errors import nearest
 from builder.presets import ROOT, Presets, load
 from builder.reference import estimate
+from builder.schema import BOOKS
 from tests.preset_copies import change, line_of, refused, root  # root is a fixture
 
 DATA = Path(__file__).parent / "data"
-PRESETS = load()
+BY_BOOK = {book: load(book=book) for book in BOOKS}
+PRESETS = BY_BOOK["finetune"]
 MODELS = {model.slug: model for model in PRESETS.models}
 CARDS = {card.slug: card for card in PRESETS.cards}
 with open(DATA / "parameter-counts.csv", newline="", encoding="utf-8") as _file:
@@ -25,12 +29,64 @@ with open(DATA / "parameter-counts.csv", newline="", encoding="utf-8") as _file:
 # What ships
 
 
-def test_every_file_is_loaded_and_keyed_by_its_name():
-    assert sorted(MODELS) == sorted(path.stem for path in (ROOT / "models").iterdir())
-    assert sorted(CARDS) == sorted(path.stem for path in (ROOT / "cards").iterdir())
-    assert sorted(PRESETS.families) == sorted(path.stem for path in (ROOT / "families").iterdir())
-    assert sorted(PRESETS.measured) == sorted({path.stem for path in (ROOT / "measured").iterdir()})
+def slugs(presets: Presets, kind: str) -> list[str]:
+    """What was loaded from a folder, by the names of the files."""
+    found = getattr(presets, kind)
+    return sorted(found if isinstance(found, Mapping) else {item.slug for item in found})
+
+
+def files(kind: str, book: str) -> list[str]:
+    """The files of a folder that are for a book: those that name it, and those that name none."""
+    return sorted(path.stem for path in (ROOT / kind).glob("*.yaml") if book in yaml.safe_load(path.read_text(encoding="utf-8")).get("books", BOOKS))
+
+
+@pytest.mark.parametrize("book", BOOKS)
+@pytest.mark.parametrize("kind", ["models", "cards", "families", "measured"])
+def test_every_file_is_loaded_and_keyed_by_its_name(kind, book):
+    assert slugs(BY_BOOK[book], kind) == files(kind, book)
+
+
+@pytest.mark.parametrize("kind", ["models", "cards", "families", "measured"])
+def test_no_file_is_left_out_of_every_book(kind):
+    loaded = {slug for presets in BY_BOOK.values() for slug in slugs(presets, kind)}
+    assert loaded == {path.stem for path in (ROOT / kind).iterdir()}
     assert len(MODELS) >= 65 and len(CARDS) >= 44
+
+
+def test_a_model_that_is_trained_in_full_only_is_offered_in_that_book_only():
+    """The article's encoder has no class in transformers, so nothing fine-tunes or serves it."""
+    offered = {book: "Article encoder 1B" in [model.name for model in presets.models] for book, presets in BY_BOOK.items()}
+    assert offered == {"finetune": False, "training": True, "inference": False}
+    assert {book: "encoder" in presets.families for book, presets in BY_BOOK.items()} == offered
+    assert slugs(BY_BOOK["inference"], "models") == slugs(PRESETS, "models") == sorted({*slugs(BY_BOOK["training"], "models")} - {"article-encoder"})
+
+
+def test_the_encoder_has_the_parameters_of_its_modules():
+    """On the meta device: an embedding, layers of torch with their norms first, an output head; the positions are no parameter."""
+    torch = pytest.importorskip("torch")
+    model = next(model for model in BY_BOOK["training"].models if model.slug == "article-encoder")
+    shape = model.shape
+    with torch.device("meta"):
+        layer = torch.nn.TransformerEncoderLayer(shape.hidden_size, shape.heads, shape.feed_forward, norm_first=True, batch_first=True)
+        ends = torch.nn.Embedding(shape.vocabulary, shape.hidden_size), torch.nn.Linear(shape.hidden_size, shape.vocabulary)
+    counted = [sum(weight.numel() for weight in module.parameters()) for module in (layer, *ends)]
+    family = BY_BOOK["training"].families["encoder"]
+    assert shape.layers * counted[0] + sum(counted[1:]) == model.parameters.value == model.parameters_from_shape(family)
+
+
+def test_the_default_of_an_input_is_that_of_the_book():
+    defaults = {book: {item.name: item.default for item in presets.inputs} for book, presets in BY_BOOK.items()}
+    assert {book: found["base_model"] for book, found in defaults.items()} == {
+        "finetune": "TinyLlama 1.1B", "training": "Article encoder 1B", "inference": "Llama 3.1 8B"}
+    assert [(defaults[book]["batch_size"], defaults[book]["sequence_length"]) for book in ("finetune", "training")] == [(8, 512), (256, 100)]
+    assert {found["gpu_card"] for found in defaults.values()} == {"H100 SXM 80GB"}, "without one of its own, the common default"
+
+
+def test_an_input_may_be_another_one_in_another_book():
+    optimizers = {book: {item.name: item for item in BY_BOOK[book].inputs}["optimizer_choice"] for book in ("finetune", "training")}
+    assert (optimizers["finetune"].step, optimizers["training"].step) == (3, 2)
+    assert {choice.name for choice in optimizers["training"].choices} - {choice.name for choice in optimizers["finetune"].choices} == {"SGD momentum", "Adafactor"}
+    assert "lora_rank" not in [item.name for item in BY_BOOK["training"].inputs] and "storage_precision" not in [item.name for item in PRESETS.inputs]
 
 
 @pytest.mark.parametrize("slug", sorted(COUNTS))
@@ -60,6 +116,8 @@ def test_adapter_counts_are_those_of_peft(slug):
 
 def test_every_shipped_model_has_counts_to_compare_with():
     assert sorted(MODELS) == sorted(COUNTS)
+    others = {model.slug for presets in BY_BOOK.values() for model in presets.models} - COUNTS.keys()
+    assert others == {"article-encoder"}, "which is counted above"
 
 
 def test_widths_follow_head_dim_and_not_hidden_size():
@@ -81,14 +139,14 @@ def facts(presets: Presets) -> list[tuple[str, object]]:
     return found + [(item.name, item) for item in (*presets.inputs, *presets.rules)]
 
 
-@pytest.mark.parametrize(("name", "fact"), facts(PRESETS), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("name", "fact"), [(f"{book} {name}", fact) for book, presets in BY_BOOK.items() for name, fact in facts(presets)], ids=lambda value: value if isinstance(value, str) else "")
 def test_every_fact_has_a_source_and_a_date(name, fact):
     assert len(fact.source) > 5, name
     assert date(2026, 1, 1) <= fact.date, name
 
 
 def test_slugs_are_slugs():
-    for slug in (*MODELS, *CARDS, *PRESETS.families, *PRESETS.measured):
+    for slug in {slug for presets in BY_BOOK.values() for kind in ("models", "cards", "families", "measured") for slug in slugs(presets, kind)}:
         assert re.fullmatch(r"[a-z0-9.-]+", slug)
 
 
@@ -205,7 +263,7 @@ def test_measured_cells_are_numbers_where_their_column_is():
 MODEL, CARD, FAMILY = "models/tinyllama-1.1b.yaml", "cards/h100-sxm-80gb.yaml", "families/llama.yaml"
 WINDOW, PHI, FUSED = "models/mistral-7b-v0.1.yaml", "models/phi-4-mini.yaml", "families/phi3.yaml"
 MOE, POSITIONS, OTHER_COUNT = "models/mixtral-8x7b.yaml", "models/gpt2.yaml", "models/falcon-7b.yaml"
-BASE, ADAPTERS, TRAINING, CARD_INPUTS = (f"options/{name}.yaml" for name in ("10_base", "20_adapters", "30_training", "40_card"))
+CHOSEN, BASE, ADAPTERS, STEP, CARD_INPUTS = (f"options/{name}.yaml" for name in ("05_model", "10_base", "20_adapters", "30_step", "40_card"))
 CONSTANTS = "constants.yaml"
 ECC_OFF, ECC_ON, WINDOWS, AMD = (f"cards/{slug}.yaml" for slug in ("t4", "rtx-a6000", "rtx-4090", "mi300x-192gb"))
 
@@ -213,7 +271,7 @@ ECC_OFF, ECC_ON, WINDOWS, AMD = (f"cards/{slug}.yaml" for slug in ("t4", "rtx-a6
 BAD = {
     "unknown key": (MODEL, "  layers: 22", "  layer: 22", None, "unknown key 'layer'; did you mean 'layers'? (and 1 more in this file)"),
     "unknown key at the top": (MODEL, "hub_id:", "hubid:", None, "unknown key 'hubid'; did you mean 'hub_id'?"),
-    "unknown key like no other": (MODEL, "hub_id: ", "zzz: 1\nhub_id: ", "zzz", "unknown key 'zzz'; expected one of name, family, hub_id, shape, parameters, sliding_window, full_attention_every, rotary_share, notes"),
+    "unknown key like no other": (MODEL, "hub_id: ", "zzz: 1\nhub_id: ", "zzz", "unknown key 'zzz'; expected one of name, family, hub_id, books, shape, parameters, sliding_window, full_attention_every, rotary_share, notes"),
     "missing key": (MODEL, "  kv_heads: 4\n", "", "shape:", "the key 'kv_heads' is missing"),
     "model in another model's file": (MODEL, "name: TinyLlama 1.1B\nfamily: llama\nhub_id: TinyLlama/TinyLlama-1.1B-Chat-v1.0", "name: Small 2B\nfamily: llama\nhub_id: me/Small-2B", "name: Small",
                                       "name: 'Small 2B' does not go with the file name 'tinyllama-1.1b', whose 'tinyllama' is not in 'Small 2B' or 'me/Small-2B'"),
@@ -293,7 +351,7 @@ BAD = {
     "the published figure twice": (OTHER_COUNT, "published_value: 7217189760", "published_value: 6921720704", "parameters:", "both or neither"),
     "unknown kind of input": (ADAPTERS, "  kind: number", "  kind: nomber", None, "kind: 'nomber' is not one of choice, model, card, whole, number; did you mean 'number'?"),
     "step that is not there": (CARD_INPUTS, "  step: 4\n  order: 10", "  step: 5\n  order: 10", "step: 5", "step: 5 should be less than or equal to 4"),
-    "default that no model has": (BASE, "default: TinyLlama 1.1B", "default: TinyLlama 1.1", None,
+    "default that no model has": (CHOSEN, "default: TinyLlama 1.1B", "default: TinyLlama 1.1", None,
                                   "default: 'TinyLlama 1.1' is not one of the choices; did you mean 'TinyLlama 1.1B'?"),
     "default that no card has": (CARD_INPUTS, "default: H100 SXM 80GB", "default: h100 sxm 80gb", None,
                                  "default: 'h100 sxm 80gb' is not one of the choices; did you mean 'H100 SXM 80GB'?"),
@@ -313,8 +371,8 @@ BAD = {
                                      "article_bytes_per_parameter: 'one' should be a valid"),
     "choice twice": (BASE, "{name: INT8,", "{name: bf16,", None, "the name 'bf16' is taken as 'BF16', which differs in case only, at "),
     "input twice": (ADAPTERS, "- name: lora_rank", "- name: base_storage", None, "the name 'base_storage' is taken at "),
-    "long help": (BASE, "help: Pick a preset", f"help: {'Pick ' * 60}", None, "should have at most 255 characters"),
-    "long message": (BASE, "message: Base model", f"message: {'Base ' * 60}", None, "should have at most 255 characters"),
+    "long help": (CHOSEN, "help: Pick a preset", f"help: {'Pick ' * 60}", None, "should have at most 255 characters"),
+    "long message": (CHOSEN, "message: Base model", f"message: {'Base ' * 60}", None, "should have at most 255 characters"),
     "long label": (BASE, "label: Base weights stored as", "label: How the base model's weights are stored", None, "should have at most 32 characters"),
     "bound that is no dimension": (ADAPTERS, "maximum_name: layers", "maximum_name: layer", None, "maximum_name: 'layer' is not one of hidden_size, layers, heads"),
     "bounds of a choice": (BASE, "  default: BF16\n", "  default: BF16\n  minimum: 1\n", "minimum", "minimum: not for kind choice"),
@@ -325,6 +383,18 @@ BAD = {
     "name like a cell": (CONSTANTS, "- name: bytes_fp32", "- name: bf16", None, "name: 'bf16' must be snake_case with an underscore"),
     "constant twice": (CONSTANTS, "- name: bytes_fp32", "- name: bytes_per_gb", None, "the name 'bytes_per_gb' is taken at "),
     "constant that is no number": (CONSTANTS, "value: 1048576", "value: [1048576]", None, "value: [1048576] should be a valid"),
+    "unknown book of inputs": (STEP, "books: [finetune, training]", "books: [finetune, traning]", None,
+                               "books: 'traning' is not one of finetune, training, inference; did you mean 'training'?"),
+    "unknown book of a model": (MODEL, "hub_id:", "books: [finetuning]\nhub_id:", None, "books: 'finetuning' is not one of finetune, training, inference; did you mean 'finetune'?"),
+    "unknown book of a family": (FAMILY, "name: Llama", "name: Llama\nbooks: [Inference]", "books:", "books: 'Inference' is not one of finetune, training, inference; did you mean 'inference'?"),
+    "unknown book of measured runs": ("measured/h100-training.yaml", "books: [training]", "books: [train]", None, "books: 'train' is not one of finetune, training, inference; did you mean 'training'?"),
+    "inputs of no book": (STEP, "books: [finetune, training]", "books: []", None, "books: [] should have at least 1 item"),
+    "one book that is no list": (STEP, "books: [finetune, training]", "books: finetune", None, "books: 'finetune' should be a valid list"),
+    "inputs without books": (STEP, "books: [finetune, training]\n", "", "# Step 3", "the key 'books' is missing"),
+    "inputs of another book without books": ("options/20_recipe.yaml", "books: [training]\n", "", "# Step 2", "the key 'books' is missing"),
+    "measured runs without books": ("measured/h100-lora.yaml", "books: [finetune]\n", "", "source:", "the key 'books' is missing"),
+    "unknown book of a default": (STEP, "defaults: {training: 256}", "defaults: {trainin: 256}", None,
+                                  "'trainin' is not one of finetune, training, inference; did you mean 'training'?"),
     "measured runs with a key of their own": ("measured/h100-lora.yaml", "date: 2026", "model: TinyLlama 1.1B\ndate: 2026", "model:", "unknown key 'model'"),
     "tab": (MODEL, "  layers: 22", "  layers:\t22", None, "a tab"),
     "key twice": (MODEL, "  layers: 22", "  layers: 22\n  layers: 23", "layers: 23", "the key 'layers' a second time"),
@@ -343,6 +413,32 @@ def test_a_wrong_line_is_named(root, name):
     first_line = path.read_text(encoding="utf-8")[:start].count("\n") + 1
     assert (error.path, error.line) == (path, line_of(path, on_line) if on_line else first_line)
     assert str(error).startswith(f"{path}:{error.line}:{error.column}: ")
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("defaults: {training: 256}", "defaults: {training: 0}", "default: 0 is out of bounds; expected minimum 1, maximum 1000000"),
+    ("defaults: {training: 256}", "defaults: {training: many}", "default: 'many' is not a whole number"),
+    ("defaults: {training: 256}", "defaults: {training: null}", "default: null, but a blank gives the message"),
+])
+def test_a_wrong_default_of_a_book_is_named_where_that_book_is_loaded(root, old, new, says):
+    change(root / STEP, old, new)
+    error = refused(root, "training")
+    assert says in error.message and error.path == root / STEP and error.line
+    assert [(item.name, item.default) for item in load(root).inputs] == [(item.name, item.default) for item in PRESETS.inputs]
+
+
+def test_a_default_is_of_what_the_book_offers(root):
+    """The article's encoder is a model of the training book alone."""
+    change(root / CHOSEN, "default: TinyLlama 1.1B", "default: Article encoder 1B")
+    assert "default: 'Article encoder 1B' is not one of the choices" in refused(root).message
+    assert load(root, "training").inputs
+
+
+def test_a_mistake_in_the_form_of_another_books_file_is_named(root):
+    path = root / "options" / "20_recipe.yaml"
+    change(path, "- name: storage_precision", "- nam: storage_precision")
+    error = refused(root)
+    assert (error.path, error.line) == (path, line_of(path, "- nam:")) and "unknown key 'nam'; did you mean 'name'?" in error.message
 
 
 def test_the_column_is_that_of_the_key(root):
@@ -406,7 +502,8 @@ def test_a_new_model_and_card_are_one_new_file_each(root):
 
 
 def test_a_new_option_file_is_read(root):
-    (root / "options" / "60_new.yaml").write_text("""inputs:
+    (root / "options" / "60_new.yaml").write_text("""books: [finetune]
+inputs:
 - name: new_choice
   label: New
   step: 4
@@ -425,10 +522,26 @@ def test_a_new_option_file_is_read(root):
 """, encoding="utf-8")
     presets = load(root)
     assert presets.inputs[-1].name == "new_choice" and presets.choices["new_choice"].rows[1] == {"name": "That", "is_on": 1}
+    assert "new_choice" not in [item.name for item in load(root, "training").inputs]
+
+
+def test_a_model_is_offered_in_the_books_that_it_names(root):
+    change(root / MODEL, "hub_id:", "books: [finetune, inference]\nhub_id:")
+    offered = {book: "TinyLlama 1.1B" in [model.name for model in load(root, book).models] for book in ("finetune", "inference")}
+    assert offered == {"finetune": True, "inference": True}
+    change(root / MODEL, "books: [finetune, inference]", "books: [training]")
+    assert "'TinyLlama 1.1B' is not one of the choices" in refused(root).message
+
+
+def test_a_name_is_taken_within_a_book(root):
+    """Two books may have an input of one name each, but no book two."""
+    change(root / "options" / "20_recipe.yaml", "books: [training]", "books: [training, finetune]")
+    assert "the name 'optimizer_choice' is taken at " in refused(root).message
 
 
 def test_the_digest_is_that_of_the_files(root):
     assert load(root).digest == PRESETS.digest == load().digest
+    assert {presets.digest for presets in BY_BOOK.values()} == {PRESETS.digest}, "of the files of every book"
     change(root / MODEL, "name: TinyLlama 1.1B", "name: TinyLlama 1.1B # the article's")
     assert load(root).digest != PRESETS.digest
 

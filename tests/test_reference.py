@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from builder import presets as preset_files
 from builder.errors import UsageError
-from builder.reference import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, article_peak, decisions, estimate, largest, ledger_total, outputs, parameter_count, quantity_names
+from builder.reference import article_peak, decisions, estimate, largest, ledger_total, outputs, parameter_count, quantity_names
+from builder.reference.finetune_estimate import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS
 from builder.reference.shape import Shape
 from builder.template import load_templates
 

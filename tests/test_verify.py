@@ -8,7 +8,9 @@ from builder import presets as preset_files
 from builder.engines import ErrorValue, formulas_engine, slices
 from builder.errors import UsageError, VerifyError
 from builder.reference import estimate, outputs
-from builder.verify import PUBLIC_OUTPUTS, equal, verify
+from builder.reference.finetune_estimate import PUBLIC_OUTPUTS
+from builder.schema import BOOKS
+from builder.verify import book_of, compare, equal, verify
 
 PRESETS = preset_files.load()
 
@@ -97,6 +99,44 @@ def test_a_book_without_a_public_name_is_refused(write, name):
 def test_a_book_may_lack_workings(write):
     result = verify(write(without=["article_layer_bytes"]), "formualizer", PRESETS)
     assert result.agrees and len(result.rows) == len(estimate(PRESETS, {})) - 1
+
+
+@pytest.fixture
+def names_only(tmp_path, engine_formualizer):
+    """A workbook with cells of these names, as `verify` reads it."""
+
+    def opened(names):
+        workbook = xlsxwriter.Workbook(tmp_path / "names.xlsx")
+        sheet = workbook.add_worksheet("Sizing")
+        for row, name in enumerate(names):
+            sheet.write(row, 0, 1)
+            workbook.define_name(name, f"=Sizing!$A${row + 1}")
+        workbook.close()
+        with engine_formualizer.open(tmp_path / "names.xlsx") as session:
+            return session.file
+
+    return opened
+
+
+@pytest.mark.parametrize("book", BOOKS)
+def test_the_book_of_a_file_is_the_one_whose_inputs_it_names(names_only, book):
+    inputs = [spec.name for spec in preset_files.load(book=book).inputs]
+    assert book_of(names_only(inputs)) == book
+    assert book_of(names_only(inputs[1:])) == book, "the nearest, of a file that has not all of any"
+    assert book_of(names_only([*inputs, "lora_note", "other_note"])) == book
+
+
+def test_a_file_is_verified_as_its_own_book(write, monkeypatch):
+    load, loaded = preset_files.load, []
+    monkeypatch.setattr(preset_files, "load", lambda *args, **book: loaded.append(book) or load(*args, **book))
+    assert verify(write(), "formualizer").agrees and loaded[-1] == {"book": "finetune"}
+
+
+def test_only_public_outputs_must_be_withheld():
+    """Where the reference withholds a working the book may still show it."""
+    found, expected = {"shown_gb": 1.0, "hidden_gb": 2.0}, {"shown_gb": None, "hidden_gb": None}
+    rows = compare(found, expected, ("shown_gb",))
+    assert [(row.name, row.agrees) for row in rows] == [("shown_gb", False)]
 
 
 def test_public_outputs_are_quantities_of_the_reference():

@@ -38,6 +38,8 @@ def put_cell(layout, sheet: Sheet, row: int, column: int, spec: str | CellSpec, 
         sheet.grow(row, spec.help, column, 10)
     elif spec.link is not None:
         sheet.links.append(Link(row, column, spec.link, spec.text or spec.link))
+    elif spec.file is not None:
+        sheet.links.append(Link(row, column, spec.file, spec.text or spec.file, outside=True))
     elif spec.text:
         sheet.put(row, column, spec.text, spec.style or style)
         sheet.grow(row, spec.text, column)

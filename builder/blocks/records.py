@@ -21,7 +21,7 @@ def place(layout, sheet: Sheet, spec: Records, row: int) -> int:
     records = source_records(layout.presets, spec.source)
     row = place_title(sheet, row, spec.title, spec.text, spec.new_page)
     first, last = row + 2, row + 1 + len(records) + spec.free_rows
-    columns = [*spec.columns, *(settings.columns(layout.presets, spec.source, spec.settings) if spec.settings else ())]
+    columns = settings.all_columns(layout.presets, spec)
     scope = Down({column.name: index for index, column in enumerate(columns) if column.name})
     for index, column in enumerate(columns):
         sheet.widths.setdefault(index, 16)

@@ -14,28 +14,22 @@ from __future__ import annotations
 from typing import Mapping
 
 from builder.reference.card import capacity_gb
-from builder.reference.job import Job
 from builder.reference.shown import number
 
 TEXTS = ("note_bf16", "note_ecc", "note_windows")
 
 
-def uses_bf16(job: Job) -> bool:
-    """Whether the job computes or holds something in BF16."""
-    return "BF16" in (job.base_storage, job.adapter_dtype) or job.compute_precision == "BF16 mixed precision"
-
-
-def quantities(job: Job, bytes_per_gb: float) -> dict[str, float]:
+def quantities(job: object, bytes_per_gb: float) -> dict[str, float]:
     """`bf16_used` (0 or 1), and `other_ecc_gb` and `windows_gb`, 0 where they are not known."""
     other, windows = job.card.memory.other_ecc, job.card.memory.windows
     return {
-        "bf16_used": int(uses_bf16(job)),
+        "bf16_used": int(job.uses_bf16),
         "other_ecc_gb": capacity_gb(other.usable_mib, bytes_per_gb) if other else 0,
         "windows_gb": capacity_gb(windows.shown_mib, bytes_per_gb) if windows else 0,
     }
 
 
-def notes(job: Job, found: Mapping[str, float], texts: Mapping[str, str]) -> str:
+def notes(job: object, found: Mapping[str, float], texts: Mapping[str, str]) -> str:
     """The notes that apply, one after the other; `found` are the quantities above."""
     said = []
     if found["bf16_used"] and not job.card.native_bf16:

@@ -48,9 +48,7 @@ class Change:
 
 def typed_by(sized: Sized, lever: object) -> dict[str, object]:
     """What a lever types into inputs of this job."""
-    numbers = {
-        "batch_size": sized.job.batch_size, "sequence_length": sized.job.sequence_length, OF_LAYERS: sized.shared["adapter_layers"]
-    }
+    numbers = {name: sized.shared["adapter_layers"] if name == OF_LAYERS else getattr(sized.job, name) for name in lever.shares}
     shares = {name: max(1, floor(numbers[name] * share)) for name, share in lever.shares.items()}
     return {**lever.sets, **shares}
 

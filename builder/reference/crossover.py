@@ -14,7 +14,6 @@ from builder.presets import Presets
 from builder.reference import break_even
 from builder.reference.adapters import PROJECTIONS, adapted, targeted
 from builder.reference.article_verdict import DOES_NOT_FIT
-from builder.reference.card_notes import uses_bf16
 from builder.reference.ledger_total import NO_FIGURE, TIGHT, verdict
 from builder.reference.shape import DIMENSIONS
 from builder.reference.shown import BLANK, NONE, percent
@@ -60,8 +59,8 @@ def methods(presets: Presets, jobs: Sequence[Sized], cards: Sequence[OnCard]) ->
         "method_total_gb": [job.ledger["total_gb"] for job in jobs],
         "method_headroom_gb": [job.ledger["headroom_gb"] for job in jobs],
         "method_verdict": [job.ledger["fit_verdict"] for job in jobs],
-        "method_card": [card.called(uses_bf16(job.job)) if card else NONE for card, job in pairs],
-        "method_bf16_used": [int(uses_bf16(job.job)) for job in jobs],
+        "method_card": [card.called(job.job.uses_bf16) if card else NONE for card, job in pairs],
+        "method_bf16_used": [int(job.job.uses_bf16) for job in jobs],
         "method_card_gb": [card.place.capacity_gb if card else BLANK for card in held],
         "method_card_headroom_gb": [card.headroom_gb(job.reserve) if card else BLANK for card, job in pairs],
         "method_card_share": [share(card, job) if card else BLANK for card, job in pairs],
@@ -149,7 +148,7 @@ def on_smallest(job: Sized | None, cards: Sequence[OnCard]) -> dict[str, object]
     card = smallest(cards, job.reserve)
     return {
         "headroom_gb": card.headroom_gb(job.reserve) if card else BLANK,
-        "card": card.called(uses_bf16(job.job)) if card else several(cards, job),
+        "card": card.called(job.job.uses_bf16) if card else several(cards, job),
         "reserve_bytes": job.reserve,
         "place": card and card.number,
         "held": int(card is not None),
@@ -195,7 +194,7 @@ def taken(presets: Presets, every: Sequence[Sequence[Sized | None]], cards: Sequ
 
 def leaves(subject: str, otherwise: str, card: OnCard | None, sized: Sized) -> str:
     """Where a method fits, and what it leaves there."""
-    return f"{subject} takes the {card.called(uses_bf16(sized.job))} and leaves {percent(share(card, sized))} of it" if card else otherwise
+    return f"{subject} takes the {card.called(sized.job.uses_bf16)} and leaves {percent(share(card, sized))} of it" if card else otherwise
 
 
 def sentence(lora: Sized, qlora: Sized, cards: Sequence[OnCard]) -> dict[str, object]:

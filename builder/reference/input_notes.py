@@ -33,4 +33,9 @@ def notes(
         "note_positions": beyond_positions,
         "note_experts": experts_dropped,
     }
+    return said(applying, texts)
+
+
+def said(applying: Mapping[str, bool], texts: Mapping[str, str]) -> str:
+    """The notes that apply, in their order, each with a space after it."""
     return "".join(f"{texts[name]} " for name, applies in applying.items() if applies)

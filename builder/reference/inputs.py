@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Iterable, Mapping
 
 from builder.errors import UsageError, nearest
 from builder.presets import Presets
 from builder.reference.adapters import CUSTOM, PROJECTIONS, adapted, targeted
-from builder.reference.job import Job, job_of
 
+JOBS = "builder.reference.{book}_job"
+"""The module with a book's kind of job."""
 UNAVAILABLE = object()
 """Stands for a value that an invalid input leaves unknown. None cannot: it is a valid blank."""
 
@@ -41,8 +43,8 @@ class Refusal:
         return self.messages[0] + (f" (and {others} more)" if others else "")
 
 
-def read(presets: Presets, typed: Mapping[str, object]) -> Job | Refusal:
-    """The job that `typed` describes, by public input name; an absent name has its default, None is blank.
+def read(presets: Presets, typed: Mapping[str, object]) -> object | Refusal:
+    """The job that `typed` describes, by public input name; an absent name has its default, None is blank. Each book has its own kind.
 
     Raises UsageError when a name is not an input.
     """
@@ -58,6 +60,7 @@ def read(presets: Presets, typed: Mapping[str, object]) -> Job | Refusal:
     if broken:
         return Refusal(tuple(broken))
     model = by_name(presets.models)[values["base_model"]]
+    job_of = import_module(JOBS.format(book=presets.book)).job_of
     return job_of(values, model, presets.families[model.family], by_name(presets.cards)[values["gpu_card"]])
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Callable, Mapping
 
 from builder.reference import ledger
-from builder.reference.job import Job
+from builder.reference.finetune_job import Job
 from builder.reference.place import Place, place_of
 
 MOST = 1_000_000

@@ -21,7 +21,7 @@ from builder.reference import (
     ledger_types,
 )
 from builder.reference.adapters import FUSED, PROJECTIONS
-from builder.reference.job import Job
+from builder.reference.finetune_job import Job
 from builder.reference.ledger_choices import Step
 from builder.reference.place import place_of
 

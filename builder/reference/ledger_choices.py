@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from builder.reference.adapters import MLP
 from builder.reference.input_notes import QUANTISED
-from builder.reference.job import Job
+from builder.reference.finetune_job import Job
 from builder.reference.ledger_types import BF16, FP32, MASK, Types
 from builder.reference.shape import Shape
 

@@ -84,6 +84,7 @@ def parameters_from_shape(shape: Shape, preset: object, family: object) -> int:
     )
     return (
         embedding_parameters(shape, preset.tied_embeddings)
+        + family.head_bias * shape.vocabulary
         + (preset.learned_positions or 0) * shape.hidden_size
         + shape.layers * layer
         + norm_vectors(family) * family.final_norms * shape.hidden_size

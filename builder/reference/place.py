@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import floor
 
 from builder.reference.card import capacity_gb
-from builder.reference.job import Job
 from builder.reference.ledger_peak import MIB, workspace_bytes
 from builder.reference.ledger_reserved import PAGE_BYTES, pages
 
@@ -37,6 +36,10 @@ class Place:
     def size_gb(self, reserve: float) -> float:
         """The total of a job that reserves so much without the workspaces."""
         return self.total_gb(pages(reserve + self.workspace) if self.expandable else reserve + self.workspace)
+
+    def headroom_gb(self, reserve: float) -> float:
+        """What a job that reserves so much, without the workspaces, leaves; negative where it does not fit."""
+        return self.capacity_gb - self.size_gb(reserve)
 
     def fits(self, reserve: float) -> bool:
         return self.size_gb(reserve) <= self.capacity_gb
@@ -63,7 +66,7 @@ class Place:
         return self.free_bytes - self.workspace
 
 
-def place_of(job: Job) -> Place:
+def place_of(job: object) -> Place:
     """The card of a job, or what the user says of its capacity."""
     card, override = job.card, job.gpu_capacity_override_gb
     return Place(

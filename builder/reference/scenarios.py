@@ -8,34 +8,35 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 from builder.presets import Presets
-from builder.reference.estimate import estimate
+from builder.reference.books import estimate, reference
 from builder.reference.shown import BLANK
-
-SHOWN = {
-    "total": "total_gb", "capacity": "gpu_capacity_gb", "headroom": "headroom_gb", "base": "frozen_base_gb", "adapters": "adapter_weights_gb",
-    "gradients": "gradients_gb", "states": "optimizer_states_gb", "cache": "autocast_cache_gb", "activations": "activations_gb",
-    "workspace": "matmul_workspace_gb", "allocated": "peak_allocated_gb", "overhead": "allocator_overhead_gb", "context": "cuda_context_gb",
-}
-"""Columns in GB, and the quantities that they show."""
 
 
 def row(presets: Presets, typed: Mapping[str, object], sets: Mapping[str, object]) -> dict[str, object]:
     """The columns of one row, which types `sets`; figures are blank where one of its inputs is wrong."""
-    found = estimate(presets, {**typed, **sets})
-    given = found["activations_modelled"] == 1
-    valid, covered = found["input_message"] == "", found["article_covered"] == 1
-    figures = {**{f"{column}_gb": found[name] for column, name in SHOWN.items()}, "utilization": found["utilization"], "moment": found["peak_moment"]}
+    found, book = estimate(presets, {**typed, **sets}), reference(presets.book)
+    given = found.get("activations_modelled", 1) == 1
+    valid = found["input_message"] == ""
+    figures = {**{f"{column}_gb": found[name] for column, name in book.SHOWN.items()}, **{column: found[name] for column, name in book.OTHERS.items()}}
     return {
         "verdict": found["fit_verdict"],
         **{name: value if valid else BLANK for name, value in figures.items()},
-        "article_gb": found["article_total_gb"] if valid and covered else BLANK,
-        "article_verdict": found["article_fit_verdict"],
+        **(article(found, valid) if "article_covered" in found else {}),
         "message": found["input_message"],
         "valid": int(valid),
         "given": int(valid and given),
-        "covered": int(valid and covered),
         "plot_gb": found["total_gb"] if valid and given else 0,
         "plot_capacity_gb": found["gpu_capacity_gb"] if valid else 0,
+    }
+
+
+def article(found: Mapping[str, object], valid: bool) -> dict[str, object]:
+    """What the article says of a row, in books that have its accounting."""
+    covered = valid and found["article_covered"] == 1
+    return {
+        "article_gb": found["article_total_gb"] if covered else BLANK,
+        "article_verdict": found["article_fit_verdict"],
+        "covered": int(covered),
     }
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Mapping
 
 from builder.presets import Presets
-from builder.reference import inputs, ledger
-from builder.reference.estimate import general
-from builder.reference.inputs import Refusal
-from builder.reference.job import Job
 
 
 @dataclass(frozen=True)
 class Sized:
-    """`shared` are the quantities that both accountings share, `ledger` those of the ledger."""
+    """`shared` are the quantities that all accountings share, `ledger` those that decide; the job's kind is that of its book."""
 
-    job: Job
+    job: object
     shared: Mapping[str, float]
     ledger: Mapping[str, float | str]
 
@@ -28,7 +25,7 @@ class Sized:
     @property
     def modelled(self) -> bool:
         """Whether the ledger gives a total."""
-        return self.job.family.activations_modelled
+        return self.job.modelled
 
     @property
     def peak(self) -> float:
@@ -41,8 +38,4 @@ def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
 
     Raises ValueError for a job with an invalid input.
     """
-    job = inputs.read(presets, typed)
-    if isinstance(job, Refusal):
-        raise ValueError(job.input_message)
-    shared = general(presets, job)
-    return Sized(job, shared, ledger.quantities(job, shared))
+    return import_module(f"builder.reference.{presets.book}_book").size(presets, typed)

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 from builder.presets import Presets
-from builder.reference import largest
-from builder.reference.card_notes import uses_bf16
-from builder.reference.job import Job
+from builder.reference.largest import Needs, maxima
 from builder.reference.ledger_total import verdict
 from builder.reference.place import Place, place_of
 from builder.reference.shown import BLANK, NONE, number
@@ -38,12 +36,12 @@ class OnCard:
         return self.name + self.lack * uses
 
     def headroom_gb(self, reserve: float) -> float:
-        """What a job that reserves so much, without the workspaces, leaves; negative where it does not fit."""
-        return self.place.capacity_gb - self.place.size_gb(reserve)
+        """What a job that reserves so much leaves there."""
+        return self.place.headroom_gb(reserve)
 
 
-def in_order(presets: Presets, job: Job) -> list[OnCard]:
-    """Every card as the job finds it."""
+def in_order(presets: Presets, job: object, place_of: Callable[[object], Place] = place_of) -> list[OnCard]:
+    """Every card as the job finds it; `place_of` says how a job of its kind does."""
     lack = f" ({presets.constants['no_native_bf16'].value})"
     ordered = sorted(enumerate(presets.cards, 1), key=lambda each: (each[1].memory.usable_mib, each[1].name.casefold()))
     return [
@@ -73,7 +71,7 @@ def short(cards: Sequence[OnCard], sized: Sized) -> dict[str, object]:
     held, most, count = smallest(cards, sized.reserve), roomiest(cards), at_least(cards, sized.reserve)
     found = NONE if held is None else held.name
     if held:
-        sentence = f"The smallest card that holds the job is {held.called(uses_bf16(sized.job))}."
+        sentence = f"The smallest card that holds the job is {held.called(sized.job.uses_bf16)}."
     elif count:
         sentence = f"No card here holds the job; it takes at least {number(count)} of {most.name}."
     else:
@@ -89,10 +87,9 @@ def short(cards: Sequence[OnCard], sized: Sized) -> dict[str, object]:
     }
 
 
-def columns(cards: Sequence[OnCard], sized: Sized) -> dict[str, list[object]]:
-    """The table of the Cards sheet."""
-    needs = largest.needs_of(sized.job, sized.shared)
-    most = [largest.maxima(sized.job, needs, card.place) for card in cards]
+def columns(cards: Sequence[OnCard], sized: Sized, largest: Callable[[Place], Mapping[str, int]]) -> dict[str, list[object]]:
+    """The table of the Cards sheet; `largest` gives the columns of the largest jobs of a card."""
+    most = [largest(card.place) for card in cards]
     totals = [card.place.size_gb(sized.reserve) for card in cards]
     return {
         "cards_name": [card.name for card in cards],
@@ -101,9 +98,8 @@ def columns(cards: Sequence[OnCard], sized: Sized) -> dict[str, list[object]]:
         "cards_headroom_gb": [card.headroom_gb(sized.reserve) for card in cards],
         "cards_utilization": [total / card.place.capacity_gb for total, card in zip(totals, cards)],
         "cards_verdict": [verdict(card.place, sized.peak, sized.reserve) for card in cards],
-        "cards_max_batch": [found["max_batch_size"] for found in most],
-        "cards_max_sequence": [found["max_sequence_length"] for found in most],
-        "cards_bf16": [card.lack.strip(" ()") * uses_bf16(sized.job) for card in cards],
+        **{name: [found[name] for found in most] for name in most[0]},
+        "cards_bf16": [card.lack.strip(" ()") * sized.job.uses_bf16 for card in cards],
         "cards_lack": [card.lack for card in cards],
         "cards_place": [card.number for card in cards],
         "cards_row": [card.row for card in cards],
@@ -120,20 +116,24 @@ def drawn(presets: Presets, cards: Sequence[OnCard]) -> list[float]:
     return [capacities[presets.constants[f"chart_card_{name}"].value] for name in ("first", "second", "third", "fourth")]
 
 
-def sweep(presets: Presets, sized: Sized, cards: Sequence[OnCard]) -> dict[str, list[object]]:
-    """The job at other sequences, beside what its own card and four others hold."""
-    needs, place = largest.needs_of(sized.job, sized.shared), place_of(sized.job)
+def sweep(presets: Presets, cards: Sequence[OnCard], place: Place, reserve: Callable[[int], float]) -> dict[str, list[object]]:
+    """The job at other sequences, for which it reserves so much, beside what its own card and four others hold."""
     lengths = [choice.value for choice in presets.choices["sequence_sweep"].choices]
     yours, *others = ([gb] * len(lengths) for gb in (place.capacity_gb, *drawn(presets, cards)))
     return {
         "sweep_tokens": lengths,
-        "sweep_total_gb": [place.size_gb(needs(sized.job.batch_size, length)[1]) for length in lengths],
+        "sweep_total_gb": [place.size_gb(reserve(length)) for length in lengths],
         "sweep_yours_gb": yours,
         **{f"sweep_{name}_gb": column for name, column in zip(("first", "second", "third", "fourth"), others)},
         "sweep_row": list(range(1, len(lengths) + 1)),
     }
 
 
-def quantities(presets: Presets, sized: Sized, cards: Sequence[OnCard]) -> Mapping[str, object]:
-    """Everything that the Cards sheet shows."""
-    return {**short(cards, sized), **columns(cards, sized), **sweep(presets, sized, cards)}
+def quantities(presets: Presets, sized: Sized, cards: Sequence[OnCard], needs: Needs) -> Mapping[str, object]:
+    """Everything that the Cards sheet shows of a training job."""
+
+    def largest(place: Place) -> dict[str, int]:
+        found = maxima(sized.job, needs, place)
+        return {"cards_max_batch": found["max_batch_size"], "cards_max_sequence": found["max_sequence_length"]}
+
+    return {**short(cards, sized), **columns(cards, sized, largest), **sweep(presets, cards, place_of(sized.job), lambda length: needs(sized.job.batch_size, length)[1])}

@@ -7,7 +7,7 @@ import transformers
 from peft import LoraConfig, get_peft_model
 
 from builder.reference.adapters import targeted
-from builder.reference.job import Job
+from builder.reference.finetune_job import Job
 from tests.tracer.layers import fake_weight, quantise
 
 QUANTISED = ("INT8", "NF4", "NF4 double-quantised")

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from builder.errors import UsageError
 from builder.presets import Presets
 from builder.reference import inputs, ledger_peak
-from builder.reference.job import Job
+from builder.reference.finetune_job import Job
 from tests.tracer.cuda import patches
 from tests.tracer.loss import FusedLinearCrossEntropy
 from tests.tracer.model import adapted_model, config_of, materialise, prepared

@@ -1,14 +1,25 @@
-"""What to do about a job: the largest batch and sequence, cards, levers, LoRA or QLoRA, and example jobs beside it."""
+"""The fine-tuning book: a job's estimate, and what to do about it: the largest batch and sequence, cards, levers, LoRA or QLoRA, example jobs."""
 
 from __future__ import annotations
 
 from typing import Mapping
 
 from builder.presets import Presets
-from builder.reference import cheapest_change, crossover, inputs, largest, ledger_total, scenarios, smallest_card
-from builder.reference.estimate import estimate, general
+from builder.reference import cheapest_change, crossover, inputs, largest, ledger, ledger_total, scenarios, smallest_card
+from builder.reference.finetune_estimate import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, estimate, general, quantity_names
 from builder.reference.inputs import Refusal
-from builder.reference.sized import size
+from builder.reference.sized import Sized
+
+SHOWN = {
+    "total": "total_gb", "capacity": "gpu_capacity_gb", "headroom": "headroom_gb", "base": "frozen_base_gb", "adapters": "adapter_weights_gb",
+    "gradients": "gradients_gb", "states": "optimizer_states_gb", "cache": "autocast_cache_gb", "activations": "activations_gb",
+    "workspace": "matmul_workspace_gb", "allocated": "peak_allocated_gb", "overhead": "allocator_overhead_gb", "context": "cuda_context_gb",
+}
+"""Columns in GB of the Scenarios sheet, and the quantities that they show."""
+OTHERS = {"utilization": "utilization", "moment": "peak_moment"}
+"""Its columns in other units."""
+
+__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "decisions", "estimate", "outputs", "quantity_names", "size"]
 
 
 def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
@@ -24,6 +35,15 @@ def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
     return {**found, **largest.quantities(job, general(presets, job))}
 
 
+def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
+    """A job with its quantities; raises ValueError for one with an invalid input."""
+    job = inputs.read(presets, typed)
+    if isinstance(job, Refusal):
+        raise ValueError(job.input_message)
+    shared = general(presets, job)
+    return Sized(job, shared, ledger.quantities(job, shared))
+
+
 def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
     """Of a valid job, everything that Levers, Cards, QLoRA crossover and Scenarios show, by the name of the cell or column.
 
@@ -37,7 +57,7 @@ def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object
     cards = smallest_card.in_order(presets, sized.job)
     return {
         **largest.quantities(sized.job, sized.shared),
-        **smallest_card.quantities(presets, sized, cards),
+        **smallest_card.quantities(presets, sized, cards, largest.needs_of(sized.job, sized.shared)),
         **cheapest_change.quantities(presets, typed, sized),
         **crossover.quantities(presets, typed, cards),
         **scenarios.quantities(presets, typed),

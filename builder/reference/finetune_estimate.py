@@ -31,7 +31,7 @@ from builder.reference import (
     shape,
 )
 from builder.reference.inputs import Refusal
-from builder.reference.job import Job
+from builder.reference.finetune_job import Job
 
 PUBLIC_OUTPUTS = (
     *ledger_total.OUTPUTS, *largest.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", *article_verdict.OUTPUTS, "input_message"

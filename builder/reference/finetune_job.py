@@ -46,6 +46,16 @@ class Job:
     memory_already_used_gb: float
 
     @property
+    def modelled(self) -> bool:
+        """Whether the ledger gives a total."""
+        return self.family.activations_modelled
+
+    @property
+    def uses_bf16(self) -> bool:
+        """Whether the job computes or holds something in BF16."""
+        return "BF16" in (self.base_storage, self.adapter_dtype) or self.compute_precision == "BF16 mixed precision"
+
+    @property
     def expandable(self) -> bool:
         """Whether the allocator uses expandable segments."""
         return self.allocator_mode == "Expandable segments"
