@@ -154,6 +154,9 @@ def _by_the_rules(job: dict[str, object], shape) -> dict[str, object]:
         job["adapter_top_layers"] = min(job["adapter_top_layers"], layers)
     if job.get("lora_targets") == "Custom" and not any(job[f"target_{name}"] == "Yes" for name in PROJECTIONS):
         job["target_q"] = "Yes"
+    if job["base_model"] == "Article encoder 1B":
+        heads, head_dim = (job[f"{name}_override"] or getattr(shape, name) for name in ("heads", "head_dim"))
+        job |= {"hidden_size_override": heads * head_dim, "kv_heads_override": heads}
     if job.get("storage_precision") == "BF16":
         job["compute_precision"] = "As stored, no autocast"
     return job

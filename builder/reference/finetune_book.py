@@ -32,7 +32,7 @@ def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
         return {**found, **dict.fromkeys(largest.OUTPUTS)}
     if not job.family.activations_modelled:
         return {**found, **dict.fromkeys(largest.OUTPUTS, ledger_total.NO_FIGURE)}
-    return {**found, **largest.quantities(job, general(presets, job))}
+    return {**found, **largest.quantities(job, largest.needs_of(job, general(presets, job)))}
 
 
 def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
@@ -54,10 +54,10 @@ def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object
     sized = size(presets, typed)
     if not sized.modelled:
         raise ValueError(f"the activations of {sized.job.model.name} are not modelled")
-    cards = smallest_card.in_order(presets, sized.job)
+    cards, needs = smallest_card.in_order(presets, sized.job), largest.needs_of(sized.job, sized.shared)
     return {
-        **largest.quantities(sized.job, sized.shared),
-        **smallest_card.quantities(presets, sized, cards, largest.needs_of(sized.job, sized.shared)),
+        **largest.quantities(sized.job, needs),
+        **smallest_card.quantities(presets, sized, cards, needs),
         **cheapest_change.quantities(presets, typed, sized),
         **crossover.quantities(presets, typed, cards),
         **scenarios.quantities(presets, typed),

@@ -62,7 +62,7 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
     values = {**shared, **ledger.quantities(job, shared), "input_message": ""}
     if values["article_covered"]:
         values |= article(presets, job, values)
-        return {**values, **ledger_compared.quantities(values)}
+        return {**values, **compared(values)}
     return {**dict.fromkeys(quantity_names(presets), None), **values, **article_verdict.not_covered()}
 
 
@@ -72,7 +72,12 @@ def quantity_names(presets: Presets) -> tuple[str, ...]:
     values = general(presets, job)
     values |= ledger.quantities(job, values)
     values |= article(presets, job, values)
-    return (*values, *ledger_compared.quantities(values), "input_message")
+    return (*values, *compared(values), "input_message")
+
+
+def compared(values: Mapping[str, float]) -> dict[str, float | str]:
+    """Where the two accountings differ."""
+    return ledger_compared.quantities(values, ledger_compared.finetune_differences(values), ledger_compared.NAMES)
 
 
 def general(presets: Presets, job: Job) -> dict[str, float]:

@@ -140,5 +140,19 @@ def custom_targets(presets: Presets, values: Mapping[str, object]) -> bool:
     return bool(adapted(targeted(CUSTOM, {projection: switch == "Yes" for projection, switch in switches.items()}), family))
 
 
-RULES = {"heads_divide": heads_divide, "custom_targets": custom_targets}
+def training_recipe(presets: Presets, values: Mapping[str, object]) -> bool:
+    """Whether weights stored in BF16 go without autocast."""
+    return (values["storage_precision"], values["compute_precision"]) != ("BF16", "BF16 mixed precision")
+
+
+def encoder_shape(presets: Presets, values: Mapping[str, object]) -> bool:
+    """Whether the article's encoder has heads x head dimension = hidden size, and as many KV heads as heads."""
+    used = {name: dimension_used(presets, values, name) for name in ("hidden_size", "heads", "kv_heads", "head_dim")}
+    if UNAVAILABLE in (*used.values(), values["base_model"]):
+        return True
+    family = presets.families[by_name(presets.models)[values["base_model"]].family]
+    return not family.sinusoidal_positions or (used["heads"] * used["head_dim"] == used["hidden_size"] and used["kv_heads"] == used["heads"])
+
+
+RULES = {"heads_divide": heads_divide, "custom_targets": custom_targets, "training_recipe": training_recipe, "encoder_shape": encoder_shape}
 """What each rule of the presets compares."""

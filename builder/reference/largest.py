@@ -54,7 +54,7 @@ def largest_batch(fits: Callable[[int], bool]) -> int:
     return found if found >= 2 else int(fits(1))
 
 
-def maxima(job: Job, needs: Needs, place: Place) -> dict[str, int]:
+def maxima(job: object, needs: Needs, place: Place) -> dict[str, int]:
     """`max_batch_size` and `max_sequence_length` of a job on a card."""
     return {
         "max_batch_size": largest_batch(lambda batch: place.fits(needs(batch, job.sequence_length)[1])),
@@ -62,7 +62,7 @@ def maxima(job: Job, needs: Needs, place: Place) -> dict[str, int]:
     }
 
 
-def tight_maxima(job: Job, needs: Needs, place: Place) -> dict[str, int]:
+def tight_maxima(job: object, needs: Needs, place: Place) -> dict[str, int]:
     """`max_batch_size_tight` and `max_sequence_length_tight`."""
     return {
         "max_batch_size_tight": largest_batch(lambda batch: place.is_enough(needs(batch, job.sequence_length)[0])),
@@ -70,8 +70,8 @@ def tight_maxima(job: Job, needs: Needs, place: Place) -> dict[str, int]:
     }
 
 
-def quantities(job: Job, shared: Mapping[str, float]) -> dict[str, int]:
+def quantities(job: object, needs: Needs) -> dict[str, int]:
     """All four, of a valid job on its own card."""
-    needs, place = needs_of(job, shared), place_of(job)
+    place = place_of(job)
     found = maxima(job, needs, place) | tight_maxima(job, needs, place)
     return {name: found[name] for name in OUTPUTS}

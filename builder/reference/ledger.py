@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from builder.reference import (
     ledger_backward,
+    ledger_band,
     ledger_choices,
     ledger_first_layer,
     ledger_forward,
     ledger_frozen_base,
     ledger_inputs,
     ledger_loss,
+    ledger_modelled,
     ledger_peak,
     ledger_points,
     ledger_projections,
@@ -46,6 +48,7 @@ def of_step(step: Step, job: Job, values: dict[str, float]) -> dict[str, float |
     parameters = values["parameters_from_shape"] if job.parameters_override is None else job.parameters_override
     saved = ledger_saved.saved_by_layer(step)
     found: dict[str, float | str] = {
+        **ledger_modelled.quantities(job.modelled, step.autocast),
         **ledger_choices.quantities(step),
         **ledger_types.quantities(step),
         **ledger_inputs.quantities(step),
@@ -63,5 +66,6 @@ def of_step(step: Step, job: Job, values: dict[str, float]) -> dict[str, float |
     found |= ledger_backward.quantities(step, saved, found)
     found |= ledger_peak.quantities(step, found, job.card.compute_capability)
     found |= ledger_points.quantities(step, found)
-    found |= ledger_reserved.quantities(step, found, job.expandable)
+    found |= ledger_reserved.quantities(step, found)
+    found |= ledger_band.quantities(found, job.expandable)
     return found | ledger_total.quantities(found, place_of(job))

@@ -208,8 +208,6 @@ def quantities(step: Step) -> dict[str, float]:
     """The switches and element sizes that the workbook names."""
     layers = step.shape.layers
     return {
-        "activations_modelled": int(step.family.activations_modelled),
-        "autocast_on": int(step.autocast),
         "base_is_int8": int(step.int8),
         "base_is_nf4": int(step.nf4),
         "base_is_plain": int(step.plain),

@@ -11,8 +11,6 @@ Source: replays of traced steps (tests/tracer/allocator.py) and the runs of pres
 
 from __future__ import annotations
 
-from math import ceil
-
 from builder.reference.ledger_choices import Step
 from builder.reference.ledger_peak import MIB
 from builder.reference.ledger_saved import ATTENTION_INPUTS
@@ -20,13 +18,6 @@ from builder.reference.ledger_types import BF16, FP32
 
 HIGH_FACTOR = 1.08
 """Of the largest case: the largest reserve that was seen is 1.073 times it."""
-PAGE_BYTES = 2 * MIB
-"""Of expandable segments."""
-
-
-def pages(bytes_: float) -> int:
-    """The whole pages that hold so many bytes, in bytes."""
-    return ceil(bytes_ / PAGE_BYTES) * PAGE_BYTES
 
 
 def boundaries(step: Step) -> float:
@@ -41,8 +32,8 @@ def checkpointed(step: Step, mlp: float, norms: float) -> float:
     return work + (0 if step.plain else BF16 * step.shape.hidden_size * step.shape.feed_forward)
 
 
-def quantities(step: Step, values: dict[str, float], expandable: bool) -> dict[str, float]:
-    """`reserved_low_bytes`, `reserved_bytes` (the middle, or with expandable segments the pages), `reserved_high_bytes`, and the terms."""
+def quantities(step: Step, values: dict[str, float]) -> dict[str, float]:
+    """`default_low_bytes`, `default_reserve_bytes` (the middle, without the workspaces), `default_high_bytes`, and the terms."""
     shape, block = step.shape, values["vocabulary_fp32_bytes"]
     mlp_targets = bool(step.targets - {*ATTENTION_INPUTS, "o"})
     prepared = not step.plain and step.stream == FP32
@@ -76,7 +67,6 @@ def quantities(step: Step, values: dict[str, float], expandable: bool) -> dict[s
     else:
         low, middle, most = max(peak, start + kept), max(peak, base + broken), max(peak, base + max(broken, perhaps))
     workspace = values["workspace_bytes"]
-    high, in_pages = HIGH_FACTOR * (most + workspace), pages(peak + workspace)
     return {
         "large_adapters": int(large),
         "small_pool_bytes": small_pool,
@@ -89,11 +79,6 @@ def quantities(step: Step, values: dict[str, float], expandable: bool) -> dict[s
         "reserved_work_bytes": work,
         "perhaps_bytes": perhaps,
         "default_reserve_bytes": middle,
-        "traced_reserve_bytes": peak if expandable else middle,
         "default_low_bytes": low + workspace,
-        "default_high_bytes": high,
-        "page_bytes": in_pages,
-        "reserved_low_bytes": in_pages if expandable else low + workspace,
-        "reserved_bytes": in_pages if expandable else middle + workspace,
-        "reserved_high_bytes": max(in_pages, high) if expandable else high,
+        "default_high_bytes": HIGH_FACTOR * (most + workspace),
     }

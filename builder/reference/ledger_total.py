@@ -2,7 +2,7 @@
 
     total = reserved + context + memory already in use
     FITS  total <= capacity        TIGHT  allocated + context + in use <= capacity        DOES NOT FIT  not even that
-    held  = base, adapters and optimizer states, which alone are known of a model whose activations are not modelled
+    held  = weights (base and adapters) and optimizer states, which alone are known of a model whose activations are not modelled
     room  = what may be reserved, or allocated, without the workspaces
 
 TIGHT needs expandable segments, or the allocator's own retry after it has given cached blocks back.
@@ -11,21 +11,41 @@ Source: this project's public interface; the context is the card's preset.
 
 from __future__ import annotations
 
+from typing import Iterable, Mapping
+
 from builder.reference.article_verdict import DOES_NOT_FIT, FITS
 from builder.reference.place import GB, Place
 
 TIGHT, NOT_MODELLED = "! TIGHT", "? NOT MODELLED"
 NO_FIGURE = "not modelled"
-ITEMS = ("frozen_base", "adapter_weights", "gradients", "optimizer_states", "autocast_cache", "activations", "matmul_workspace")
-OUTPUTS = (
-    *(f"{item}_gb" for item in ITEMS),
-    "after_forward_gb", "peak_forward_gb", "peak_backward_gb", "peak_optimizer_gb", "peak_allocated_gb", "peak_moment",
-    "peak_reserved_gb", "reserved_low_gb", "reserved_high_gb", "allocator_overhead_gb", "cuda_context_gb", "total_gb",
-    "headroom_gb", "utilization", "fit_verdict",
-)
-"""The ledger's public outputs."""
-KNOWN = ("frozen_base_gb", "adapter_weights_gb", "optimizer_states_gb", "matmul_workspace_gb", "cuda_context_gb", "fit_verdict")
-"""Those that are known of every model."""
+ITEMS = {
+    "frozen_base": "frozen_base_bytes",
+    "adapter_weights": "adapter_weights_bytes",
+    "gradients": "gradients_at_peak_bytes",
+    "optimizer_states": "optimizer_states_bytes",
+    "autocast_cache": "autocast_cache_at_peak_bytes",
+    "activations": "activations_at_peak_bytes",
+    "matmul_workspace": "workspace_bytes",
+}
+"""Line items of fine-tuning, and the quantities that they show."""
+HELD = {"frozen_base", "adapter_weights", "weights", "optimizer_states", "matmul_workspace"}
+"""Line items that are known of every model."""
+ALWAYS = {*(f"{item}_gb" for item in HELD), "cuda_context_gb", "fit_verdict"}
+"""Public outputs that are."""
+
+
+def outputs(items: Iterable[str]) -> tuple[str, ...]:
+    """The ledger's public outputs of a book with these line items."""
+    return (
+        *(f"{item}_gb" for item in items),
+        "after_forward_gb", "peak_forward_gb", "peak_backward_gb", "peak_optimizer_gb", "peak_allocated_gb", "peak_moment",
+        "peak_reserved_gb", "reserved_low_gb", "reserved_high_gb", "allocator_overhead_gb", "cuda_context_gb", "total_gb",
+        "headroom_gb", "utilization", "fit_verdict",
+    )
+
+
+OUTPUTS = outputs(ITEMS)
+"""Those of fine-tuning."""
 
 
 def verdict(place: Place, peak: float, reserve: float) -> str:
@@ -33,19 +53,13 @@ def verdict(place: Place, peak: float, reserve: float) -> str:
     return FITS if place.fits(reserve) else TIGHT if place.is_enough(peak) else DOES_NOT_FIT
 
 
-def quantities(values: dict[str, float], place: Place) -> dict[str, float | str]:
-    """Public outputs from the ledger's bytes, and the rooms."""
+def quantities(values: dict[str, float], place: Place, items: Mapping[str, str] = ITEMS) -> dict[str, float | str]:
+    """Public outputs from the ledger's bytes, and the rooms; `items` are the line items of the book."""
     allocated, reserved = values["peak_allocated_bytes"], values["reserved_bytes"]
     total = place.total_gb(reserved)
     in_bytes = {
         "held_gb": values["held_bytes"],
-        "frozen_base_gb": values["frozen_base_bytes"],
-        "adapter_weights_gb": values["adapter_weights_bytes"],
-        "gradients_gb": values["gradients_at_peak_bytes"],
-        "optimizer_states_gb": values["optimizer_states_bytes"],
-        "autocast_cache_gb": values["autocast_cache_at_peak_bytes"],
-        "activations_gb": values["activations_at_peak_bytes"],
-        "matmul_workspace_gb": values["workspace_bytes"],
+        **{f"{item}_gb": values[name] for item, name in items.items()},
         "after_forward_gb": values["after_forward_bytes"],
         "peak_forward_gb": max(values["forward_bytes"], values["in_the_loss_bytes"]),
         "peak_backward_gb": max(values["start_of_backward_bytes"], values["inside_layer_bytes"]),
@@ -72,5 +86,5 @@ def quantities(values: dict[str, float], place: Place) -> dict[str, float | str]
     if values["activations_modelled"]:
         return found
     fits = place.total_gb(values["held_bytes"]) <= place.capacity_gb
-    unknown = dict.fromkeys((name for name in (*OUTPUTS, "tight_total_gb") if name not in KNOWN), NO_FIGURE)
+    unknown = dict.fromkeys((name for name in (*outputs(items), "tight_total_gb") if name not in ALWAYS), NO_FIGURE)
     return {**found, **unknown, "fit_verdict": NOT_MODELLED if fits else DOES_NOT_FIT}

@@ -14,7 +14,7 @@ from math import floor
 
 from builder.reference.card import capacity_gb
 from builder.reference.ledger_peak import MIB, workspace_bytes
-from builder.reference.ledger_reserved import PAGE_BYTES, pages
+from builder.reference.ledger_band import PAGE_BYTES, pages
 
 GB = 10**9
 

@@ -134,9 +134,7 @@ def step_of(job: TrainingJob) -> TrainingStep:
 def quantities(step: TrainingStep) -> dict[str, int]:
     """The switches and element sizes that the workbook names."""
     return {
-        "training_modelled": int(step.family.training_modelled),
         "encoder_on": int(step.encoder),
-        "autocast_on": int(step.autocast),
         "eager_on": int(step.eager),
         "drops_on": int(step.drops),
         "cache_on": int(step.cache),

@@ -54,7 +54,7 @@ def softmax(step: TrainingStep, saves: bool) -> int:
 
 
 def quantities(step: TrainingStep, values: dict[str, float]) -> dict[str, float]:
-    """The points of the forward pass, and `forward_bytes`, the largest."""
+    """The points of the forward pass, `forward_bytes`, the largest, and `forward_standing_bytes`, which stands over all but the first."""
     held, casts, kept = values["held_bytes"], values["layers_casts_bytes"], values["saved_layers_bytes"]
     previous, once, mask = values["previous_output_bytes"], values["once_bytes"], values["attention_mask_bytes"]
     standing = held + previous + once + mask
@@ -77,4 +77,4 @@ def quantities(step: TrainingStep, values: dict[str, float]) -> dict[str, float]
         "point_forward_down_bytes": down,
         "point_forward_softmax_bytes": at_softmax,
     }
-    return {**points, "forward_bytes": max(points.values())}
+    return {**points, "forward_standing_bytes": standing + casts + kept, "forward_bytes": max(points.values())}

@@ -39,6 +39,16 @@ class TrainingJob:
     memory_already_used_gb: float
 
     @property
+    def modelled(self) -> bool:
+        """Whether the ledger gives a total."""
+        return self.family.training_modelled
+
+    @property
+    def uses_bf16(self) -> bool:
+        """Whether the job computes or holds something in BF16."""
+        return self.storage_precision == "BF16" or self.compute_precision == "BF16 mixed precision"
+
+    @property
     def expandable(self) -> bool:
         """Whether the allocator uses expandable segments."""
         return self.allocator_mode == "Expandable segments"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from builder.reference import (
+    ledger_band,
+    ledger_modelled,
     training_backward,
     training_choices,
     training_forward,
@@ -22,7 +24,7 @@ def quantities(job: TrainingJob, shared: dict[str, float]) -> dict[str, float | 
     """The ledger's quantities of a valid job; `shared` has `parameters_from_shape`."""
     step, from_shape = step_of(job), shared["parameters_from_shape"]
     parameters = from_shape if job.parameters_override is None else job.parameters_override
-    found: dict[str, float | str] = training_choices.quantities(step)
+    found: dict[str, float | str] = ledger_modelled.quantities(job.modelled, step.autocast) | training_choices.quantities(step)
     found |= training_states.quantities(step, job.model.shape, parameters, from_shape)
     found |= training_saved.quantities(step)
     found |= training_standing.quantities(step, found)
@@ -31,4 +33,5 @@ def quantities(job: TrainingJob, shared: dict[str, float]) -> dict[str, float | 
     found |= training_backward.quantities(step, found)
     found |= training_peak.quantities(step, found, job.card.compute_capability)
     found |= training_points.quantities(found)
-    return found | training_reserved.quantities(step, found, job.expandable)
+    found |= training_reserved.quantities(step, found)
+    return found | ledger_band.quantities(found, job.expandable)

@@ -45,6 +45,7 @@ def quantities(step: TrainingStep, values: dict[str, float]) -> dict[str, float]
     start_head = after - softened + logits + step.hidden(step.computed) + step.computed * head_gradient
     start_weight = after - softened + step.hidden(step.computed) + (step.computed + step.stored - step.cast) * head_gradient if step.cast else 0
     return {
+        "loss_standing_bytes": standing + head + logits,
         "final_norm_saved_bytes": final_norm(step),
         "head_input_bytes": head_input(step),
         "log_softmax_bytes": softened,

@@ -49,6 +49,17 @@ def casts(step: TrainingStep, values: dict[str, float], moment: str, where: str)
     return layer if step.checkpointing or where == "bottom" else layers
 
 
+def at_work(step: TrainingStep, values: dict[str, float]) -> dict[str, float]:
+    """What the Ledger sheet adds to the tensors that it lists of a moment."""
+    previous = 0 if step.encoder else values["previous_output_bytes"]
+    return {
+        "forward_at_work_bytes": values["forward_bytes"] - values["forward_standing_bytes"],
+        "loss_at_work_bytes": values["in_the_loss_bytes"] - values["loss_standing_bytes"] - values["layers_casts_bytes"] - previous,
+        "start_at_work_bytes": values["start_of_backward_bytes"] - values["after_forward_bytes"],
+        "inside_at_work_bytes": values["inside_layer_bytes"] - values["backward_standing_bytes"],
+    }
+
+
 def quantities(step: TrainingStep, values: dict[str, float], compute_capability: str | None) -> dict[str, float | str]:
     """`peak_moment`, `traced_peak_bytes`, `workspace_bytes`, `peak_allocated_bytes` and items `<item>_at_peak_bytes`."""
     moment = max(MOMENTS, key=lambda name: values[MOMENTS[name]])
@@ -63,6 +74,7 @@ def quantities(step: TrainingStep, values: dict[str, float], compute_capability:
         "peak_at_begin": int(where == "begin"),
         "peak_at_bottom": int(where == "bottom"),
         "peak_at_embedding": int(where == "embedding"),
+        **at_work(step, values),
         "gradients_at_peak_bytes": here,
         "weight_cache_at_peak_bytes": cached,
         "activations_at_peak_bytes": peak - fixed - here - cached,

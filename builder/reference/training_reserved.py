@@ -13,7 +13,6 @@ Source: replays of traced steps (tests/tracer/allocator.py); the article's train
 
 from __future__ import annotations
 
-from builder.reference.ledger_reserved import pages
 from builder.reference.training_choices import FP32, TrainingStep
 from builder.reference.training_points import LOSS, POINTS, STEP
 
@@ -49,23 +48,17 @@ def part(point: str) -> str:
     return "start" if point in LOSS else "step" if point in STEP else "inside"
 
 
-def quantities(step: TrainingStep, values: dict[str, float], expandable: bool) -> dict[str, float]:
-    """`reserved_low_bytes`, `reserved_bytes` (the middle, or with expandable segments the pages), `reserved_high_bytes`, and the terms."""
+def quantities(step: TrainingStep, values: dict[str, float]) -> dict[str, float]:
+    """`default_low_bytes`, `default_reserve_bytes` (the middle, without the workspaces), `default_high_bytes`, and the terms."""
     here, peak, workspace = blocks(step, values), values["traced_peak_bytes"], values["workspace_bytes"]
     shares = {name: sum(share * here[block] for block, share in of.items()) for name, of in SHARES.items()}
     lines = {f"reserve_{point}_bytes": values[f"point_{point}_bytes"] + shares[part(point)] for point in POINTS}
     middle = max(lines.values())
-    low, high, in_pages = max(peak, LOW * middle) + workspace, HIGH * middle + workspace, pages(peak + workspace)
     return {
         **{f"reserve_{name}_block_bytes": value for name, value in here.items()},
         **{f"reserve_{name}_shares_bytes": value for name, value in shares.items()},
         **lines,
         "default_reserve_bytes": middle,
-        "traced_reserve_bytes": peak if expandable else middle,
-        "default_low_bytes": low,
-        "default_high_bytes": high,
-        "page_bytes": in_pages,
-        "reserved_low_bytes": in_pages if expandable else low,
-        "reserved_bytes": in_pages if expandable else middle + workspace,
-        "reserved_high_bytes": max(in_pages, high) if expandable else high,
+        "default_low_bytes": max(peak, LOW * middle) + workspace,
+        "default_high_bytes": HIGH * middle + workspace,
     }

@@ -94,9 +94,10 @@ def quantities(step: TrainingStep, preset: object, parameters: int, from_shape: 
     weights = step.stored * parameters
     states = STATE_TENSORS.get(step.optimizer, 0) * weights
     if step.optimizer == "8-bit Adam":
-        states = layers * layer_8bit + outer_8bit + 2 * (parameters - from_shape)
+        by_tensor = layers * layer_8bit + outer_8bit - 2 * from_shape
+        states = 2 * parameters + (by_tensor if step.family.training_modelled else 0)
     elif step.optimizer == "Adafactor":
-        states = step.stored * (layers * layer_factors + outer_factors)
+        states = step.stored * (layers * layer_factors + outer_factors) * step.family.training_modelled
     temporary = {"Adam": weights, "Adafactor": step.stored * largest_pair(step)}.get(step.optimizer, 0)
     positions = step.stored * step.sequence * shape.hidden_size if step.encoder else 0
     return {
