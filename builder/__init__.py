@@ -1,3 +1,3 @@
 """GPU sizing workbooks: builds, checks and proves them."""
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"

@@ -208,6 +208,13 @@ Block = Annotated[
 ]
 
 
+class SheetLook(Spec):
+    """Widths and print area of a sheet in one book."""
+
+    columns: dict[str, float]
+    print_to: str | None = None
+
+
 class SheetSpec(Spec):
     """One sheet: templates/sheets/<nn>_<sheet>.yaml."""
 
@@ -218,6 +225,7 @@ class SheetSpec(Spec):
     freeze: tuple[int, int] = Field(default=(0, 0), strict=False)
     repeat_rows: int = 0
     print_to: str | None = None  # last column that is printed, where all of them would be too small to read
+    looks: dict[Book, SheetLook] = Field(default_factory=dict)  # of books in which its columns are others
     all_scenarios: bool = False  # left out of the one-column render
     blocks: list[Block]
 

@@ -82,12 +82,13 @@ def load_templates(book: str, root: Path = ROOT) -> Templates:
 
 
 def _sheet(spec: SheetSpec, book: str) -> SheetSpec:
-    """A sheet with the blocks that stand in a book; rows of grids as plain lists of cells."""
+    """A sheet as it stands in a book: its blocks, rows of grids as plain lists of cells, and its columns."""
     blocks = [
         block.model_copy(update={"rows": [row.cells if isinstance(row, GridRow) else row for row in block.rows]}) if isinstance(block, Grid) else block
         for block in parts_of(spec.blocks, book)
     ]
-    return spec.model_copy(update={"blocks": blocks})
+    look = spec.looks.get(book, spec)
+    return spec.model_copy(update={"blocks": blocks, "columns": look.columns, "print_to": look.print_to})
 
 
 def _line(path: Path, book: str) -> Line | None:

@@ -8,7 +8,6 @@ import pytest
 from builder.presets import load
 from builder.reference import inference_activations, inference_weights, inputs
 from builder.reference.shape import Shape
-from tests.tracer import not_installed
 
 FILE = Path(__file__).parent / "data" / "prefill-traces.csv"
 ROWS = list(csv.DictReader(FILE.open(newline="", encoding="utf-8")))
@@ -40,10 +39,10 @@ def test_the_reference_gives_a_traced_row(row, presets):
     assert inference_weights.quantities(job)["weights_bytes"] == pytest.approx(int(row["weights_bytes"]), rel=WEIGHTS)
 
 
-@pytest.mark.skipif(bool(not_installed()), reason="needs the extra `trace`")
+@pytest.mark.trace
 @pytest.mark.parametrize("slug, tokens", FRESH)
 def test_a_fresh_trace_of_few_layers_agrees(slug, tokens, presets):
-    from tests.tracer.prefill import prefill
+    from tests.tracer.prefill import prefill  # the extra `trace`, which `make trace` sets up
 
     job = job_of(presets, slug, tokens)
     shape = replace(Shape(**{field.name: getattr(job.shape, field.name) for field in fields(Shape)}), layers=max(2, job.model.full_attention_every))

@@ -61,9 +61,11 @@ def test_a_model_that_is_trained_in_full_only_is_offered_in_that_book_only():
     assert slugs(BY_BOOK["inference"], "models") == slugs(PRESETS, "models") == sorted({*slugs(BY_BOOK["training"], "models")} - {"article-encoder"})
 
 
+@pytest.mark.trace
 def test_the_encoder_has_the_parameters_of_its_modules():
     """On the meta device: an embedding, layers of torch with their norms first, an output head; the positions are no parameter."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     model = next(model for model in BY_BOOK["training"].models if model.slug == "article-encoder")
     shape = model.shape
     with torch.device("meta"):

@@ -35,31 +35,38 @@ def more_bits(layer: int, layers: int) -> bool:
     return layer < low or layer >= high or (layer - low) % 3 == 2
 
 
+def kinds(layers: int) -> dict[tuple[bool, bool], int]:
+    """How many layers there are of each kind: (in the first sixteenth, with more bits). The first sixteenth is within the first eighth."""
+    low, high = layers // 8, 7 * layers // 8
+    more = low + (layers - high) + len(range(low + 2, high, 3))
+    early = layers // 16
+    return {(True, True): early, (False, True): more - early, (False, False): layers - more}
+
+
 def is_falcon(job: InferenceJob) -> bool:
     return job.family.name == "Falcon"
 
 
-def value_bytes(job: InferenceJob, layer: int) -> float:
+def value_bytes(job: InferenceJob, more: bool) -> float:
     """Per weight of v."""
     if job.model.shape.experts == 8:
         return Q8_0
     grouped = job.shape.heads > job.shape.kv_heads
     less = "Q5" if job.shape.layers == 80 and grouped else "Q4"
-    return per_weight("Q6" if more_bits(layer, job.shape.layers) else less, job.shape.hidden_size)
+    return per_weight("Q6" if more else less, job.shape.hidden_size)
 
 
-def down_bytes(job: InferenceJob, layer: int) -> float:
+def down_bytes(job: InferenceJob, early: bool, more: bool) -> float:
     """Per weight of down."""
-    layers, more = job.shape.layers, more_bits(layer, job.shape.layers)
     if is_falcon(job):
-        kind = "Q6" if layer < layers // 16 else "Q5" if more else "Q4"
+        kind = "Q6" if early else "Q5" if more else "Q4"
     else:
         kind = "Q6" if more else "Q4"
     return per_weight(kind, job.shape.feed_forward)
 
 
-def layer_bytes(job: InferenceJob, layer: int) -> float:
-    """The projections of a layer, those of every expert."""
+def layer_bytes(job: InferenceJob, early: bool, more: bool) -> float:
+    """The projections of a layer of a kind, those of every expert."""
     shape, experts = job.shape, job.model.shape.experts or 1
     d, q, kv, ff = shape.hidden_size, shape.q_width, shape.kv_width, shape.feed_forward
     eight = experts == 8
@@ -67,15 +74,15 @@ def layer_bytes(job: InferenceJob, layer: int) -> float:
     if job.family.fused_qkv:
         attention = d * (q + 2 * kv) * per_weight("Q5", d)
     else:
-        attention = d * q * plain + d * kv * (Q8_0 if eight else plain) + d * kv * value_bytes(job, layer)
+        attention = d * q * plain + d * kv * (Q8_0 if eight else plain) + d * kv * value_bytes(job, more)
     attention += q * d * per_weight("Q5" if eight and not is_falcon(job) else "Q4", q)
     gate_and_up = (2 if job.family.gated_mlp else 1) * d * ff * plain
-    return attention + experts * (gate_and_up + ff * d * down_bytes(job, layer))
+    return attention + experts * (gate_and_up + ff * d * down_bytes(job, early, more))
 
 
 def projection_bytes(job: InferenceJob) -> float:
     """The projections of all layers."""
-    return sum(layer_bytes(job, layer) for layer in range(job.shape.layers))
+    return sum(count * layer_bytes(job, *kind) for kind, count in kinds(job.shape.layers).items())
 
 
 def head_bytes_per_weight(job: InferenceJob) -> float:
@@ -85,10 +92,9 @@ def head_bytes_per_weight(job: InferenceJob) -> float:
 
 def quantities(job: InferenceJob) -> dict[str, float]:
     """`gguf_more_layers`, `gguf_projections_bytes`, and bytes per weight of embedding and head."""
-    layers = job.shape.layers
     head = head_bytes_per_weight(job)
     return {
-        "gguf_more_layers": sum(more_bits(layer, layers) for layer in range(layers)),
+        "gguf_more_layers": sum(count for (_, more), count in kinds(job.shape.layers).items() if more),
         "gguf_projections_bytes": projection_bytes(job),
         "gguf_head_element_bytes": head,
         "gguf_embedding_element_bytes": head if job.model.shape.tied_embeddings else per_weight("Q4", job.shape.hidden_size),

@@ -58,6 +58,13 @@ def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object
     return {
         **largest.quantities(sized.job, needs),
         **smallest_card.quantities(presets, sized, cards, needs),
+        "sweep_article_gb": article_sweep(presets, typed),
         **cheapest_change.quantities(presets, typed, sized),
         **scenarios.quantities(presets, typed),
     }
+
+
+def article_sweep(presets: Presets, typed: Mapping[str, object]) -> list[float]:
+    """What the article says of the job at the sequences of the chart, GB; 0 where it does not cover it."""
+    found = [estimate(presets, {**typed, "sequence_length": choice.value}) for choice in presets.choices["sequence_sweep"].choices]
+    return [each["article_total_gb"] if each["article_covered"] else 0 for each in found]
