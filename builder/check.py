@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+from builder.blocks.records import source_records
 from builder.errors import TemplateError, nearest
 from builder.formula import MAX_LENGTH, MAX_NESTING, SAFE_FUNCTIONS, Call, Formula, FormulaSyntaxError, Number, nesting, walk
 from builder.grid import Cell, range_name
-from builder.specs import Grid
+from builder.specs import Grid, Workings
 from builder.units import ANY, FREE, UnitMismatch, describe, dimension, suffix_unit
 
 # FAST 3.03 and 3.06: a formula should be read at a glance, and IF should not nest.
@@ -189,6 +190,20 @@ def nothing_unused(book: _Book) -> Iterator[Finding]:
     for name, where in places.items():
         if name not in used and not any(f"{prefix}_{name}" in used for prefix in book.layout.spans):
             yield where, f"nothing reads '{name}'"
+
+
+@rule
+def inputs_of_scenarios_shown(book: _Book) -> Iterator[Finding]:
+    """What a record says of an input stands in its table, from which its scenario reads it; else the scenario computes another job."""
+    layout = book.layout
+    for sheet in layout.templates.sheets if layout.all_scenarios else ():
+        for block in sheet.blocks:
+            for group in block.scenarios if isinstance(block, Workings) else ():
+                if group.source.startswith("measured/"):
+                    records = source_records(layout.presets, group.source)
+                    for spec in layout.presets.inputs:
+                        if any(record.get(spec.name) is not None for record in records) and layout.table_column(group.source, spec.name) is None:
+                            yield f"sheet {sheet.name}, scenarios '{group.title}'", f"no table shows '{spec.name}' of presets/{group.source}.csv"
 
 
 @rule

@@ -41,6 +41,9 @@ FAULTS = {
                                           "these depend on each other", "no_cycles"),
     "a name defined twice": (TOTAL, "- name: article_total\n", "- name: article_reserved\n", "the name 'article_reserved' is defined twice", None),
     "a name that looks like a cell": (TOTAL, "- name: article_total\n", "- name: ab12\n", "the name 'ab12' is not legal", "legal_names"),
+    "a measured input that no column shows": (
+        "sheets/13_validation.yaml", "  - {heading: 'KV cache kept', field: keeps_kv_cache, name: traced_keeps_kv_cache, unit: text}\n", "",
+        "no table shows 'keeps_kv_cache' of presets/measured/traced-lora.csv", "inputs_of_scenarios_shown"),
     "a quantity that nothing reads": (TOTAL, "- name: article_total_gb\n", "- name: article_spare\n  label: Spare\n  unit: GB\n  formula: article_reserved\n- name: article_total_gb\n",
                                       "nothing reads 'article_spare'", "nothing_unused"),
     "a bracket missing": (TOTAL, USED_FORMULA, 'formula: "SUM(article_reserved, article_context_gb"', "unexpected end of SUM(", None),
