@@ -1,13 +1,15 @@
 """In slices `formulas` computes what it computes for a whole book, finds every cached value that is wrong, and proves the shipped book."""
 from __future__ import annotations
 
+from functools import cache
+
 import openpyxl
 import pytest
 import xlsxwriter
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.formula import ArrayFormula
 
-from builder.book import DIST
+from builder.book import DIST, book_names
 from builder.engines import ErrorValue, formulas_engine, slices, workbook_file
 from builder.engines.formulas_engine import recomputed
 from builder.engines.precedents import Area, Precedents, Reads
@@ -16,7 +18,7 @@ from builder.errors import VerifyError
 from builder.template import load_templates
 from builder.verify import cached_values, stale_cells
 
-SHARES = 8  # in which the slices of the shipped book are dealt out, for pytest-xdist to spread
+SHARES = {"finetune": 8, "training": 2, "inference": 1}  # in which the slices of a shipped book are dealt out, for pytest-xdist to spread
 
 # Constants of every kind, some of which look like another kind. Row 4 is blank.
 CONSTANTS = [4, 0.5, "8", None, "#N/A", "=1+1", "_", True, ErrorValue("#DIV/0!"), "apple", 1e11, 0.1]
@@ -219,13 +221,13 @@ def test_what_is_typed_into_a_large_book_is_recalculated(engine_formulas, kinds,
         assert session.evaluate({}, ["Upper_Case"])["Upper_Case"] == pytest.approx(4.5)
 
 
-# The shipped book
+# The shipped books
 
 
-@pytest.fixture(scope="module")
-def shipped():
-    """The shipped book's slices and cached values."""
-    path = DIST / load_templates("finetune").book.file
+@cache
+def shipped(name):
+    """A shipped book's slices and cached values."""
+    path = DIST / load_templates(name).book.file
     file = workbook_file.read(path)
     pieces = slices.cut(path, slices.SIZE)
     assert {cell for piece in pieces for cell in piece.formulas} == file.formulas
@@ -233,8 +235,12 @@ def shipped():
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("share", range(SHARES))
-def test_formulas_recomputes_every_cell_of_the_shipped_book(engine_formulas, shipped, share):
-    pieces, cached = shipped
-    stale = [found for piece in pieces[share::SHARES] for found in stale_cells(cached, recomputed(piece, cached))]
+@pytest.mark.parametrize("name, share, shares", [(name, share, shares) for name, shares in SHARES.items() for share in range(shares)])
+def test_formulas_recomputes_every_cell_of_a_shipped_book(engine_formulas, name, share, shares):
+    pieces, cached = shipped(name)
+    stale = [found for piece in pieces[share::shares] for found in stale_cells(cached, recomputed(piece, cached))]
     assert not stale, stale[:9]
+
+
+def test_every_shipped_book_is_recomputed():
+    assert set(SHARES) == set(book_names())
