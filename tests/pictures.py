@@ -68,7 +68,7 @@ SHOTS: list[tuple[str, Mapping[str, object], list[Picture]]] = [
         Picture("inference-answer.png", "Step 1 The model"),
         Picture("inference-result.png", "Result Line items of this load, GB"),
         Picture("inference-cards.png", "In the order of what a process can really use"),
-        Picture("inference-need-by-context.png", "Need against context (GB)"),
+        Picture("inference-need-by-sequence.png", "Need against sequence length (GB)"),
     ]),
 ]
 

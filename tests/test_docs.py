@@ -124,16 +124,26 @@ def test_the_families_whose_activations_are_modelled_are_counted():
     assert all(name in README.split("mixture-of-experts families (")[1].split(")")[0] for name in others) and len(others) == 3
 
 
-def test_accuracy_is_that_of_the_validation_sheet():
-    book = openpyxl.load_workbook(DIST / load_templates("finetune").book.file, data_only=True)
+def figures(name):
+    """What columns and cells of a shipped book hold, by their names: numbers of a column, the value of a cell, every value of a column."""
+    book = openpyxl.load_workbook(DIST / load_templates(name).book.file, data_only=True)
+
+    def every(name):
+        sheet, area = next(book.defined_names[name].destinations)
+        return [cell.value for row in book[sheet][area.replace("$", "")] for cell in row]
 
     def column(name):
-        sheet, area = next(book.defined_names[name].destinations)
-        return [cell.value for row in book[sheet][area.replace("$", "")] for cell in row if isinstance(cell.value, (int, float))]
+        return [value for value in every(name) if isinstance(value, (int, float))]
 
     def cell(name):
         sheet, area = next(book.defined_names[name].destinations)
         return book[sheet][area.replace("$", "")].value
+
+    return column, cell, every
+
+
+def test_accuracy_is_that_of_the_validation_sheet():
+    column, cell, _ = figures("finetune")
 
     def percent(name):
         return f"{cell(name):.1%}"
@@ -153,6 +163,41 @@ def test_accuracy_is_that_of_the_validation_sheet():
     assert cell("validation_right_count") == cell("validation_article_right_count") == cell("validation_count") == 25
     assert cell("validation_inside_count") == cell("validation_completed_count") and cell("t4_inside_count") == cell("t4_count") == 14
     assert cell("traced_worst_error") < 0.001
+
+
+def test_accuracy_of_training_is_that_of_its_validation_sheet():
+    _, cell, every = figures("training")
+    checkpointed = [abs(error) for error, on in zip(every("validation_error"), every("validation_activation_checkpointing")) if on == "On" and isinstance(error, float)]
+    for text in (
+        f"{cell('validation_completed_count')} runs that completed on one H100 | worst error {cell('validation_worst_error'):.2%}; with checkpointing {max(checkpointed):.2%} | worst error {cell('validation_article_worst_error'):.1%}",
+        f"| worst error {cell('validation_worst_forward_error'):.2%} |",
+        f"up to {cell('validation_worst_reserved_error'):.1%} low | worst error {cell('validation_article_worst_reserved_error'):.1%}",
+        f"| {cell('validation_right_count')} right | {cell('validation_article_right_count')} right |",
+        f"{cell('validation_reproduced_count')} of {cell('validation_count')} runs reproduced",
+    ):
+        assert text in README, text
+    assert max(cell(f"traced_worst{moment}_error") for moment in ("", "_after_forward", "_forward", "_backward", "_optimizer")) < 0.0002
+    assert (cell("traced_count"), cell("validation_inside_count")) == (18 + 24, 11)
+    presets = load(book="training")
+    modelled = [model for model in presets.models if presets.families[model.family].training_modelled]
+    assert f"{len(modelled) - 1} decoder presets and the encoder are modelled" in README
+
+
+LIMITS_OF_WEIGHTS = {"BF16": 0.0001, "AWQ / GPTQ 4-bit": 0.0001, "MXFP4": 0.0001, "NF4 double-quantised": 0.0005, "FP8": 0.003, "GGUF Q4_K_M": 0.01, "GGUF Q8_0": 0.01}
+
+
+def test_accuracy_of_inference_is_that_of_its_validation_sheet():
+    column, cell, every = figures("inference")
+    checked = [abs(error) for error, use in zip(every("server_error"), every("server_use")) if use == "check"]
+    for text in (
+        f"{cell('server_count')} start-up logs | {cell('server_within_count')} within 5%",
+        f"{cell('server_check_within_count')} within 5%, worst {max(checked):.1%}",
+        f"Weights of {cell('checkpoint_count')} published checkpoints",
+        f"{cell('prefill_count')} traced passes of 14 families | {cell('prefill_worst_error'):.3%}",
+    ):
+        assert text in README, text
+    for kind, storage, error in zip(every("checkpoint_kind"), every("checkpoint_weight_storage"), every("checkpoint_error")):
+        assert abs(error) <= (0.005 if kind.startswith("on the card") else LIMITS_OF_WEIGHTS[storage]), (kind, storage, error)
 
 
 # Recipes
