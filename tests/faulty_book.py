@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from random import Random
 
 from builder.engines.session import ErrorValue, plain
 from builder.formula import Formula
@@ -18,7 +19,22 @@ from tests.mutants import Mutant, Place
 
 # A fault of EQUIVALENT, which nobody can show, is tried on one job in so many.
 EQUIVALENT_EVERY = 10
+# Faults of a kind that `make test` tries; of the formulas it tries one each. The rest of them are under the marker `oracle`.
+SAMPLE, SEED = 8, 20261130
 SPARE_COLUMN = 100  # right of everything that stands on the Workings
+# Faults that no job of any book can show, as patterns of their names, and why.
+EQUIVALENT_ANYWHERE = {
+    r"\w+_problem: without ISNUMBER\(.*\)":
+        "a text or a logical value is not equal to its INT, or is above every number and so above the bound",
+    r"(base_model|gpu_card)_(problem|row): (model|card)_name for (model|card)_offered(, place 2)?":
+        "a row offers its name or nothing, so that either one of the two columns tells what is offered",
+    r"\w+: (\w+)_typed for \1_used(, place \d+)?": "the other of the two is an error while the input is wrong, and no figure is shown then",
+    r"other_ecc_known: .*|other_ecc_gb: without other_ecc_known \*": "a card says state and figure of the other setting of ECC or neither",
+    r"windows_(gb|note): (without 0|1 for 0)": "what Windows shows is thousands of MiB, or blank",
+    r"rotary_share: 0 for 1": "read only for a row that is blank there, which no preset is; tests/test_book.py types such rows",
+    r"parameters_preset: model_offered_parameters for model_parameters": "they are the same for every model that can be chosen",
+    r"first_problem: 1 for 0": "read only where there is a problem, and then MATCH finds it",
+}
 SHAPE_SIZES = ("hidden_size", "layers", "heads", "kv_heads", "head_dim", "feed_forward", "vocabulary", "parameters")
 
 
@@ -208,3 +224,14 @@ def survivors(book: Book, jobs: Iterable[Job], found: Sequence[Mutant], names: S
 def unexplained(alive: Iterable[str], equivalent: Iterable[str]) -> list[str]:
     """Those that no pattern of the faults that nobody can show has."""
     return [name for name in alive if not any(re.fullmatch(pattern, name) for pattern in equivalent)]
+
+
+def sample(found: Iterable[Mutant], equivalent: Iterable[str], of_each: bool) -> list[Mutant]:
+    """One fault of each formula, or SAMPLE in all, of those that some job can show."""
+    random, showing = Random(SEED), [mutant for mutant in found if unexplained([mutant.name], equivalent)]
+    if not of_each:
+        return random.sample(showing, min(SAMPLE, len(showing)))
+    groups: dict[str, list[Mutant]] = {}
+    for mutant in showing:
+        groups.setdefault(mutant.name.split(":")[0], []).append(mutant)
+    return [random.choice(group) for group in groups.values()]

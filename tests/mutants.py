@@ -32,8 +32,10 @@ def written(node: Node) -> str:
             return f"({written(left)}{operator}{written(right)})"
         case Call(function, arguments):
             return f"{function}({','.join(map(written, arguments))})"
+        case Operation("negate", (operand,)):
+            return f"(-{written(operand)})"
         case Operation():
-            raise ValueError(f"templates use no operator with one operand: {node}")
+            raise ValueError(f"templates use no other operator with one operand: {node}")
     return node.text
 
 
@@ -64,6 +66,8 @@ def _own_changes(node: Node, other_name: Callable[[str], str | None]) -> Iterato
             if operator in TERMS:
                 yield f"without {operator} {written(right)}", left
                 yield f"without {written(left)} {operator}", right
+        case Operation("negate", (operand,)):
+            yield "without -", operand
         case Call("IF", (condition, then, otherwise)):
             yield "branches swapped", Call("IF", (condition, otherwise, then))
         case Call(function, arguments) if function in LISTS and len(arguments) > 1:

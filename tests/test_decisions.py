@@ -88,8 +88,8 @@ def off_the_lines(lines, names, typed, random) -> list[tuple]:
     return found
 
 
-def test_formualizer_shows_what_the_reference_says_of_15_jobs(book):
-    assert not wrong_cells(book, drawn(15))
+def test_formualizer_shows_what_the_reference_says_of_8_jobs(book):
+    assert not wrong_cells(book, drawn(8))
 
 
 @pytest.mark.oracle

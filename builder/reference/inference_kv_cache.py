@@ -35,7 +35,7 @@ def full_layers(job: InferenceJob) -> int:
     every, layers = job.model.full_attention_every, job.shape.layers
     if not job.model.sliding_window:
         return layers
-    return sum(1 for layer in range(1, layers + 1) if every and layer % every == 0)
+    return layers // every if every else 0
 
 
 def blocks(tokens: int, block: int) -> int:
