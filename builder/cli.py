@@ -206,7 +206,7 @@ def _books(books: tuple[str, ...]) -> list[str]:
     known = book_names()
     for book in books:
         if book not in known:
-            raise UsageError(f"no book '{book}'{nearest(book, known)}; there are: {', '.join(known)}")
+            raise UsageError(f"no book '{book}'" + (nearest(book, known) or f"; expected one of {', '.join(known)}"))
     return list(books) or known
 
 
