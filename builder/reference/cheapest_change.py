@@ -14,6 +14,7 @@ from typing import Mapping, Sequence
 
 from builder.presets import Presets
 from builder.reference.article_verdict import FITS
+from builder.reference.place import GB
 from builder.reference.shown import BLANK, NONE, number
 from builder.reference.sized import Sized, size
 
@@ -37,8 +38,11 @@ class Change:
 
     @property
     def helps(self) -> bool:
-        """Whether it makes the job fit, by what it saves."""
-        return self.verdict == FITS and self.saved_gb > max(0, self.alone_gb)
+        """Whether it makes the job fit, by what it saves: a byte or more, and of two together more than either alone.
+
+        What is less than a byte is left by the order of a sum, which no two engines share.
+        """
+        return self.verdict == FITS and (self.saved_gb - max(0, self.alone_gb)) * GB >= 1
 
     @property
     def order(self) -> tuple[float, ...]:
