@@ -68,7 +68,7 @@ CASES: list[tuple[str, object]] = [
     ('SUMIFS(column_c,column_b,"apple",column_a,">10")', 4), ('COUNTIFS(column_b,"apple",column_a,">10")', 1),
     ("SUMPRODUCT(column_a*column_c)", 496), ("SUMPRODUCT((column_a>15)*column_c)", 15), ('SUMPRODUCT((column_b="apple")*column_c)', 5),
     # text
-    ('TEXT(5,"0")', "5"), ('TEXT(1234567,"#,##0")', "1,234,567"), ('TEXT(1234.56,"#,##0.0")', "1,234.6"), ('TEXT(0.256,"0.0%")', "25.6%"), ('TEXT(0,"0")', "0"),
+    ('TEXT(5,"0")', "5"), ('TEXT(1234567,"#,##0")', "1,234,567"), ('TEXT(1234.56,"#,##0.0")', "1,234.6"), ('TEXT(0.1,"0.0")', "0.1"), ('TEXT(1234.56,"0.0")', "1234.6"), ('TEXT(0.256,"0.0%")', "25.6%"), ('TEXT(0,"0")', "0"),
     ('TEXT(-1234,"#,##0")', "-1,234"), ('LEFT("memory",3)', "mem"), ('LEFT("memory")', "m"), ('RIGHT("memory",2)', "ry"), ('MID("memory",2,3)', "emo"),
     ('MID("memory",5,9)', "ry"), ('LEN("GPU memory")', 10), ('FIND("m","memory",2)', 3), ('FIND("M","memory")', VALUE),
     ('SUBSTITUTE("a_b_c","_"," ")', "a b c"), ('SUBSTITUTE("a_b_c","_",".",2)', "a_b.c"), ('REPT("ab",3)', "ababab"), ('REPT("x",0)', ""),

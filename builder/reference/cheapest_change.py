@@ -15,7 +15,7 @@ from typing import Mapping, Sequence
 from builder.presets import Presets
 from builder.reference.article_verdict import FITS
 from builder.reference.place import GB
-from builder.reference.shown import BLANK, NONE, number
+from builder.reference.shown import BLANK, NONE, rounded
 from builder.reference.sized import Sized, size
 
 AS_IT_IS = "It fits as it is."
@@ -113,7 +113,7 @@ def cheapest(prefix: str, changes: Sequence[Change], fits: bool) -> dict[str, ob
     """The cheapest by row, name, with what it saves, and where it is asked for."""
     found = min((change for change in changes if change.helps), key=lambda change: change.order, default=None)
     name = found.name if found else NONE
-    note = f"{name} ({number(found.saved_gb, 1)} GB less)" if found else NONE
+    note = f"{name} ({rounded(found.saved_gb, 1):f} GB less)" if found else NONE
     return {
         f"cheapest_{prefix}_row": found.row if found else 0,
         f"cheapest_{prefix}": name,
