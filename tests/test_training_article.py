@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from builder.reference import article_total, training_article_peak, training_article_scope, training_article_verdict
+from builder.reference import article_peak, article_total, article_verdict, training_article_scope
 from builder.reference.training_article_activations import tokens_per_step
 from builder.reference.training_article_estimate import Constants, Encoder, quantities
 from builder.strict_yaml import load
@@ -172,12 +172,13 @@ def test_each_moment_sets_the_peak_of_some_job(changes, moment, counted):
 
 
 def test_moments_that_are_equal_are_named_in_order():
-    items = training_article_peak.Items(
-        weights=0, gradients=5, optimizer_states=0, weight_cache=4, activations=5, activations_forward=1, optimizer_choice="8-bit Adam"
+    items = article_peak.Items(
+        standing={"article_weights": 0, "article_optimizer_states": 0}, gradients=5, cache_name="article_weight_cache", cache=4, activations=5,
+        activations_forward=1, optimizer_choice="8-bit Adam",
     )
-    peak = training_article_peak.quantities(items, True)
+    peak = article_peak.quantities(items, True)
     assert [peak[f"article_peak_is_{moment}"] for moment in ("backward", "optimizer", "forward")] == [1, 0, 0]
-    assert training_article_peak.moment_of_peak(4, 5, 5) == training_article_peak.OPTIMIZER
+    assert article_peak.moment_of_peak(4, 5, 5) == article_peak.OPTIMIZER
 
 
 def test_without_checkpointing_the_peak_is_not_split():
@@ -231,9 +232,9 @@ def test_the_scope(changes, covered):
 
 
 def test_what_is_shown_outside_the_scope():
-    outputs = training_article_verdict.OUTPUTS
-    assert training_article_verdict.not_covered() == dict.fromkeys(outputs, NOT_COVERED)
-    assert training_article_verdict.check_inputs() == {**dict.fromkeys(outputs), "article_fit_verdict": "CHECK INPUTS"}
+    outputs = article_verdict.outputs(ITEMS)
+    assert article_verdict.not_covered(ITEMS) == dict.fromkeys(outputs, NOT_COVERED)
+    assert article_verdict.check_inputs(ITEMS) == {**dict.fromkeys(outputs), "article_fit_verdict": "CHECK INPUTS"}
     assert set(outputs) <= set(worked())
     assert training_article_scope.quantities(True, FP32) == {"article_covered": 1, "article_compute_bytes": 4, "article_autocast": 0}
 
@@ -242,10 +243,10 @@ def test_what_is_shown_outside_the_scope():
 
 
 def test_the_templates_have_the_quantities_of_the_reference():
-    """The lines of the total and the verdict are those of the fine-tuning book; that of the total has its sums in GB only."""
-    paths = [*(ROOT / "lines").glob("training_article_*.yaml"), ROOT / "lines" / "article_total.yaml", ROOT / "lines" / "article_verdict.yaml"]
-    rows = [row["name"] for path in paths for row in load(path).data["rows"]]
+    """Peak, total and verdict stand in lines that the fine-tuning book has as well; that of the total has its sums in GB only."""
+    paths = [*(ROOT / "lines").glob("training_article_*.yaml"), *(ROOT / "lines" / f"article_{line}.yaml" for line in ("peak", "total", "verdict"))]
+    rows = [row["name"] for path in paths for row in load(path).data["rows"] if "training" in row.get("books", ["training"])]
     assert len(rows) == len(set(rows)) and len(paths) == 9
     expected = set(worked()) | set(training_article_scope.quantities(True, BF16))
     assert expected - set(rows) == {"article_peak_reserved_bytes", "article_total_bytes"}
-    assert set(training_article_verdict.OUTPUTS) <= set(rows)
+    assert set(article_verdict.outputs(ITEMS)) <= set(rows)

@@ -55,7 +55,6 @@ EQUIVALENT = {
         r"own_saved_bytes: layer_kinds_bytes for layer_saved_bytes|reserve_layer_block_bytes: layer_kinds_bytes for layer_saved_bytes": "under checkpointing nothing is cached",
         r"encoder_query_bytes: layer_saved_bytes for layer_freed_bytes": "an encoder caches nothing",
         r"points_peak_bytes: point_forward.*|default_reserve_bytes: reserve_forward.*": "the begin of a step is never above the embedding's backward, which holds all of it",
-        r"peak_at_begin: .*|gradients_at_peak_bytes: (- for \+, place 2|without \+ peak_at_begin)|cache_whole: (\+ for -|without - peak_at_begin)": "so no peak is at the begin",
         r"peak_is_(loss|start|inside): (\+ for -|without - peak_is_\w+|peak_is_\w+ for peak_is_\w+)(, place \d)?": "no two moments are equal at the peak",
         r"peak_is_inside: point_step_bytes for traced_peak_bytes": "where an earlier moment is the peak the branch gives 0 anyway",
         r"peak_at_embedding: (without \(top_layer_bytes<traced_peak_bytes\)|<= for <|backward_done_bytes for top_layer_bytes)": "no two points are equal at the peak",

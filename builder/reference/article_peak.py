@@ -1,22 +1,23 @@
 """Article: the peak of allocated memory, the moment that sets it, and what of each line item is counted in it.
 
-    held              frozen base + adapter weights + optimizer states
-    no checkpointing  peak = held + gradients + autocast cache + activations + workspace
+    held              what stands from before the step to after it: weights of every kind + optimizer states
+    no checkpointing  peak = held + gradients + weight cache + activations + workspace
     checkpointing     peak = the largest of
         backward      held + activations
         optimizer     held + gradients + Adam's temporary
-        forward       held + autocast cache + activations of the forward pass
+        forward       held + weight cache + activations of the forward pass
 
-Adam's temporary is the gradients again under Adam, 0 under 8-bit Adam. Units: bytes. Without checkpointing the article
+Fine-tuning holds a frozen base and adapters, and has the workspace; training holds the weights, and has none. Adam's temporary is the gradients again under Adam, 0 under 8-bit Adam. Units: bytes. Without checkpointing the article
 does not split the peak by moment: the first sum is its only one, at the start of backward, and the other two moments count
 as 0. When two moments under checkpointing are equal the first in the order above is named.
 
-Source: the published fine-tuning formulas, odog96/gpu-sizing-playbook@b8b0636, 2026-08-20.
+Source: the published fine-tuning and training formulas, odog96/gpu-sizing-playbook@b8b0636, 2026-08-20.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Mapping
 
 BACKWARD, OPTIMIZER, FORWARD = "backward", "optimizer", "forward"
 COPIES_OF_GRADIENTS_IN_STEP = {"Adam": 1, "8-bit Adam": 0}
@@ -24,17 +25,19 @@ COPIES_OF_GRADIENTS_IN_STEP = {"Adam": 1, "8-bit Adam": 0}
 
 @dataclass(frozen=True)
 class Items:
-    """The article's line items, bytes; `activations` and `matmul_workspace` are those that apply to the job."""
+    """The article's line items, bytes; `activations` and `workspace` are those that apply to the job.
 
-    frozen_base: float
-    adapter_weights: float
+    `standing` and `workspace` are by name of the item, `cache_name` is the name of the cache: each book has its own.
+    """
+
+    standing: Mapping[str, float]
     gradients: float
-    optimizer_states: float
-    autocast_cache: float
+    cache_name: str
+    cache: float
     activations: float
     activations_forward: float
-    matmul_workspace: float
     optimizer_choice: str
+    workspace: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def adam_temporary(self) -> float:
@@ -44,14 +47,14 @@ class Items:
     @property
     def held(self) -> float:
         """What is allocated from before the step to after it."""
-        return self.frozen_base + self.adapter_weights + self.optimizer_states
+        return sum(self.standing.values())
 
 
 def backward_bytes(items: Items, checkpointing: bool) -> float:
     """Without checkpointing the sum of all terms; with it, what is alive inside a layer's backward."""
     if checkpointing:
         return items.held + items.activations
-    return items.held + items.gradients + items.autocast_cache + items.activations + items.matmul_workspace
+    return items.held + items.gradients + items.cache + items.activations + sum(items.workspace.values())
 
 
 def optimizer_bytes(items: Items, checkpointing: bool) -> float:
@@ -61,7 +64,7 @@ def optimizer_bytes(items: Items, checkpointing: bool) -> float:
 
 def forward_bytes(items: Items, checkpointing: bool) -> float:
     """What is alive at the end of the forward pass; 0 without checkpointing, where it does not count."""
-    return items.held + items.autocast_cache + items.activations_forward if checkpointing else 0
+    return items.held + items.cache + items.activations_forward if checkpointing else 0
 
 
 def moment_of_peak(backward: float, optimizer: float, forward: float) -> str:
@@ -72,28 +75,16 @@ def moment_of_peak(backward: float, optimizer: float, forward: float) -> str:
 
 
 def at_peak(items: Items, moment: str, checkpointing: bool) -> dict[str, float]:
-    """What of each line item is counted in the moment of the peak, bytes; the seven sum to the peak."""
-    counted = {
-        "article_frozen_base": items.frozen_base,
-        "article_adapter_weights": items.adapter_weights,
-        "article_gradients": 0,
-        "article_optimizer_states": items.optimizer_states,
-        "article_autocast_cache": 0,
-        "article_activations": 0,
-        "article_matmul_workspace": 0,
-    }
+    """What of each line item is counted in the moment of the peak, bytes; together they are the peak."""
+    counted = {**items.standing, "article_gradients": 0, items.cache_name: 0, "article_activations": 0, **dict.fromkeys(items.workspace, 0)}
     if not checkpointing:
-        counted["article_gradients"] = items.gradients
-        counted["article_autocast_cache"] = items.autocast_cache
-        counted["article_activations"] = items.activations
-        counted["article_matmul_workspace"] = items.matmul_workspace
+        counted |= {"article_gradients": items.gradients, items.cache_name: items.cache, "article_activations": items.activations, **items.workspace}
     elif moment == BACKWARD:
         counted["article_activations"] = items.activations
     elif moment == OPTIMIZER:
         counted["article_gradients"] = items.gradients + items.adam_temporary
     else:
-        counted["article_autocast_cache"] = items.autocast_cache
-        counted["article_activations"] = items.activations_forward
+        counted |= {items.cache_name: items.cache, "article_activations": items.activations_forward}
     return {f"{item}_at_peak_bytes": value for item, value in counted.items()}
 
 

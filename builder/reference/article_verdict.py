@@ -6,26 +6,19 @@ Units: GB of 10^9 bytes, utilization a ratio. Under a choice that the article do
 `not covered by the article`; when an input is missing, out of range or unknown the verdict is `CHECK INPUTS` and the rest
 is unavailable (None).
 
-Source: the published fine-tuning formulas, odog96/gpu-sizing-playbook@b8b0636, 2026-08-20; the texts are this project's.
+Source: the published fine-tuning and training formulas, odog96/gpu-sizing-playbook@b8b0636, 2026-08-20; the texts are this project's.
 """
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Mapping, Sequence
 
 FITS, DOES_NOT_FIT, CHECK_INPUTS = "✓ FITS", "✗ DOES NOT FIT", "CHECK INPUTS"
 NOT_COVERED = "not covered by the article"
 START_OF_BACKWARD, INSIDE_BACKWARD = "Start of backward", "Inside a layer's backward"
 OPTIMIZER_STEP, FORWARD = "Optimizer step", "Forward"
 
-IN_GB = (
-    "article_frozen_base",
-    "article_adapter_weights",
-    "article_gradients",
-    "article_optimizer_states",
-    "article_autocast_cache",
-    "article_activations",
-    "article_matmul_workspace",
+STEP = (
     "article_peak_forward",
     "article_peak_backward",
     "article_peak_optimizer",
@@ -33,21 +26,23 @@ IN_GB = (
     "article_peak_reserved",
     "article_total",
 )
-"""Quantities `<name>_bytes` that are shown as `<name>_gb`."""
+"""Quantities `<name>_bytes` that are shown as `<name>_gb`, beside the line items of a book."""
 
 SPLIT_BY_CHECKPOINTING_ONLY = ("article_peak_forward_gb", "article_peak_optimizer_gb")
 """Figures that the article gives under checkpointing only."""
 
-OUTPUTS = (
-    *(f"{name}_gb" for name in IN_GB),
-    "article_allocator_overhead_gb",
-    "article_cuda_context_gb",
-    "article_headroom_gb",
-    "article_utilization",
-    "article_peak_moment",
-    "article_fit_verdict",
-)
-"""Every public output of the article."""
+
+def outputs(items: Sequence[str]) -> tuple[str, ...]:
+    """Every public output of the article of a book with these line items."""
+    return (
+        *(f"{name}_gb" for name in (*items, *STEP)),
+        "article_allocator_overhead_gb",
+        "article_cuda_context_gb",
+        "article_headroom_gb",
+        "article_utilization",
+        "article_peak_moment",
+        "article_fit_verdict",
+    )
 
 
 def peak_moment(values: Mapping[str, float], checkpointing: bool) -> str:
@@ -66,6 +61,7 @@ def fit_verdict(total_gb: float, capacity_gb: float) -> str:
 
 def quantities(
     values: Mapping[str, float],
+    items: Sequence[str],
     *,
     checkpointing: bool,
     overhead_gb: float,
@@ -74,7 +70,7 @@ def quantities(
     bytes_per_gb: float,
 ) -> dict[str, float | str]:
     """Every public output of the article from the quantities in bytes."""
-    in_gb = {f"{name}_gb": values[f"{name}_bytes"] / bytes_per_gb for name in IN_GB}
+    in_gb = {f"{name}_gb": values[f"{name}_bytes"] / bytes_per_gb for name in (*items, *STEP)}
     if not checkpointing:
         in_gb.update(dict.fromkeys(SPLIT_BY_CHECKPOINTING_ONLY, NOT_COVERED))
     total = in_gb["article_total_gb"]
@@ -89,11 +85,11 @@ def quantities(
     }
 
 
-def not_covered() -> dict[str, str]:
+def not_covered(items: Sequence[str]) -> dict[str, str]:
     """Every public output of the article under a choice that it does not know."""
-    return dict.fromkeys(OUTPUTS, NOT_COVERED)
+    return dict.fromkeys(outputs(items), NOT_COVERED)
 
 
-def check_inputs() -> dict[str, str | None]:
+def check_inputs(items: Sequence[str]) -> dict[str, str | None]:
     """Every public output of the article while an input is missing, out of range or unknown."""
-    return {**dict.fromkeys(OUTPUTS, None), "article_fit_verdict": CHECK_INPUTS}
+    return {**dict.fromkeys(outputs(items), None), "article_fit_verdict": CHECK_INPUTS}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Mapping
 
 from builder.presets import Presets
-from builder.reference import cheapest_change, crossover, inputs, largest, ledger, ledger_total, scenarios, smallest_card
+from builder.reference import cheapest_change, crossover, inputs, largest, ledger, scenarios, smallest_card
 from builder.reference.finetune_estimate import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, estimate, general, quantity_names
-from builder.reference.inputs import Refusal
-from builder.reference.sized import Sized
+from builder.reference.finetune_job import Job
+from builder.reference.sized import size
 
 SHOWN = {
     "total": "total_gb", "capacity": "gpu_capacity_gb", "headroom": "headroom_gb", "base": "frozen_base_gb", "adapters": "adapter_weights_gb",
@@ -19,7 +19,7 @@ SHOWN = {
 OTHERS = {"utilization": "utilization", "moment": "peak_moment"}
 """Its columns in other units."""
 
-__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "decisions", "estimate", "outputs", "quantity_names", "size"]
+__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "accounts", "decisions", "estimate", "outputs", "quantity_names"]
 
 
 def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
@@ -27,21 +27,13 @@ def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
 
     Raises UsageError when a name is not an input.
     """
-    found, job = estimate(presets, typed), inputs.read(presets, typed)
-    if isinstance(job, Refusal):
-        return {**found, **dict.fromkeys(largest.OUTPUTS)}
-    if not job.family.activations_modelled:
-        return {**found, **dict.fromkeys(largest.OUTPUTS, ledger_total.NO_FIGURE)}
-    return {**found, **largest.quantities(job, largest.needs_of(job, general(presets, job)))}
+    return largest.beside(estimate(presets, typed), inputs.read(presets, typed), lambda job: largest.needs_of(job, general(presets, job)))
 
 
-def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
-    """A job with its quantities; raises ValueError for one with an invalid input."""
-    job = inputs.read(presets, typed)
-    if isinstance(job, Refusal):
-        raise ValueError(job.input_message)
+def accounts(presets: Presets, job: Job) -> tuple[dict[str, float], dict[str, float | str]]:
+    """What all accountings share, and what decides."""
     shared = general(presets, job)
-    return Sized(job, shared, ledger.quantities(job, shared))
+    return shared, ledger.quantities(job, shared)
 
 
 def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:

@@ -33,8 +33,13 @@ from builder.reference import (
 from builder.reference.inputs import Refusal
 from builder.reference.finetune_job import Job
 
+ARTICLE_ITEMS = (
+    "article_frozen_base", "article_adapter_weights", "article_gradients", "article_optimizer_states", "article_autocast_cache", "article_activations",
+    "article_matmul_workspace",
+)
+"""Line items of the article."""
 PUBLIC_OUTPUTS = (
-    *ledger_total.OUTPUTS, *largest.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", *article_verdict.OUTPUTS, "input_message"
+    *ledger_total.OUTPUTS, *largest.OUTPUTS, "gpu_capacity_gb", "trainable_parameters", *article_verdict.outputs(ARTICLE_ITEMS), "input_message"
 )
 """Every output that users rely on, in the order in which the command line prints them."""
 ESTIMATE_OUTPUTS = tuple(name for name in PUBLIC_OUTPUTS if name not in largest.OUTPUTS)
@@ -54,7 +59,7 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
     if isinstance(job, Refusal):
         return {
             **dict.fromkeys(quantity_names(presets), None),
-            **article_verdict.check_inputs(),
+            **article_verdict.check_inputs(ARTICLE_ITEMS),
             "fit_verdict": article_verdict.CHECK_INPUTS,
             "input_message": job.input_message,
         }
@@ -63,7 +68,7 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
     if values["article_covered"]:
         values |= article(presets, job, values)
         return {**values, **compared(values)}
-    return {**dict.fromkeys(quantity_names(presets), None), **values, **article_verdict.not_covered()}
+    return {**dict.fromkeys(quantity_names(presets), None), **values, **article_verdict.not_covered(ARTICLE_ITEMS)}
 
 
 def quantity_names(presets: Presets) -> tuple[str, ...]:
@@ -157,14 +162,13 @@ def article(presets: Presets, job: Job, values: Mapping[str, float]) -> dict[str
     )
     lines |= article_peak.quantities(
         article_peak.Items(
-            frozen_base=lines["article_frozen_base_bytes"],
-            adapter_weights=lines["article_adapter_weights_bytes"],
+            standing={name: lines[f"{name}_bytes"] for name in ("article_frozen_base", "article_adapter_weights", "article_optimizer_states")},
             gradients=lines["article_gradients_bytes"],
-            optimizer_states=lines["article_optimizer_states_bytes"],
-            autocast_cache=lines["article_autocast_cache_bytes"],
+            cache_name="article_autocast_cache",
+            cache=lines["article_autocast_cache_bytes"],
             activations=lines["article_activations_bytes"],
             activations_forward=lines["article_activations_forward_bytes"],
-            matmul_workspace=lines["article_matmul_workspace_bytes"],
+            workspace={"article_matmul_workspace": lines["article_matmul_workspace_bytes"]},
             optimizer_choice=job.optimizer_choice,
         ),
         job.checkpointing,
@@ -178,6 +182,7 @@ def article(presets: Presets, job: Job, values: Mapping[str, float]) -> dict[str
     )
     return lines | article_verdict.quantities(
         lines,
+        ARTICLE_ITEMS,
         checkpointing=job.checkpointing,
         overhead_gb=article_total.allocator_overhead_gb(job.checkpointing),
         context_gb=context_gb,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Mapping
 
-from builder.reference import shape as shapes
+from builder.reference import job
 from builder.reference.adapters import PROJECTIONS
 from builder.reference.shape import Shape
 
@@ -63,32 +63,9 @@ class Job:
 
 def job_of(values: Mapping[str, object], model: object, family: object, card: object) -> Job:
     """The job of valid input values by public name (None = blank) and of the presets that they name."""
-    overrides = {dimension: values[f"{dimension}_override"] for dimension in shapes.DIMENSIONS}
-    return Job(
-        model=model,
-        family=family,
-        card=card,
-        shape=shapes.used(model.shape, overrides),
-        parameters_override=values["parameters_override"],
-        base_storage=values["base_storage"],
-        kbit_preparation=values["kbit_preparation"],
-        lora_rank=values["lora_rank"],
-        lora_targets=values["lora_targets"],
+    return job.job_of(
+        Job, values, model, family, card,
         switched_on={switch: values[f"target_{switch}"] == "Yes" for switch in PROJECTIONS},
-        adapter_top_layers=values["adapter_top_layers"],
-        adapter_dtype=values["adapter_dtype"],
         lora_dropout=values["lora_dropout"] or 0,
-        batch_size=values["batch_size"],
-        sequence_length=values["sequence_length"],
-        compute_precision=values["compute_precision"],
-        optimizer_choice=values["optimizer_choice"],
         checkpointing=values["activation_checkpointing"] == "On",
-        attention_kernel=values["attention_kernel"],
-        loss_kernel=values["loss_kernel"],
-        training_loop=values["training_loop"],
-        keeps_kv_cache=values["keeps_kv_cache"],
-        keeps_previous_output=values["keeps_previous_output"],
-        allocator_mode=values["allocator_mode"],
-        gpu_capacity_override_gb=values["gpu_capacity_override_gb"],
-        memory_already_used_gb=values["memory_already_used_gb"] or 0,
     )

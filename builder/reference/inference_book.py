@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Mapping
 
 from builder.presets import Presets
-from builder.reference import cheapest_change, inference_largest, inputs, scenarios, smallest_card
+from builder.reference import cheapest_change, inference_largest, scenarios, smallest_card
 from builder.reference.inference_estimate import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, estimate, quantities, quantity_names
+from builder.reference.inference_job import InferenceJob
 from builder.reference.inference_place import ServerPlace, place_of
-from builder.reference.inputs import Refusal
-from builder.reference.sized import Sized
+from builder.reference.sized import size
 
 SHOWN = {
     "total": "total_gb", "capacity": "gpu_capacity_gb", "headroom": "headroom_gb", "weights": "weights_gb", "kv": "kv_cache_gb",
@@ -19,7 +19,7 @@ SHOWN = {
 OTHERS = {"utilization": "utilization", "sequences": "max_concurrent_sequences", "tokens": "kv_cache_tokens"}
 """Its columns in other units."""
 
-__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "decisions", "estimate", "outputs", "quantity_names", "size"]
+__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "accounts", "decisions", "estimate", "outputs", "quantity_names"]
 
 
 def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
@@ -27,13 +27,10 @@ def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
     return estimate(presets, typed)
 
 
-def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
-    """A load with its quantities; raises ValueError for one with an invalid input."""
-    job = inputs.read(presets, typed)
-    if isinstance(job, Refusal):
-        raise ValueError(job.input_message)
+def accounts(presets: Presets, job: InferenceJob) -> tuple[dict[str, float | str], dict[str, float | str]]:
+    """What all accountings share, and what decides: here there is one accounting."""
     found = quantities(presets, job)
-    return Sized(job, found, found)
+    return found, found
 
 
 def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:

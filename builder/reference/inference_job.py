@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Mapping
 
-from builder.reference import shape as shapes
+from builder.reference import job
 from builder.reference.shape import Shape
 
 
@@ -52,17 +52,4 @@ class InferenceJob:
 
 def job_of(values: Mapping[str, object], model: object, family: object, card: object) -> InferenceJob:
     """The job of valid input values by public name (None = blank) and of the presets that they name."""
-    overrides = {dimension: values[f"{dimension}_override"] for dimension in shapes.DIMENSIONS}
-    same = (
-        "parameters_override", "weight_storage", "kv_cache_storage", "prompt_tokens", "output_tokens", "concurrent_sequences",
-        "prefill_chunk_tokens", "kv_block_tokens", "sampling_kernel", "memory_fraction", "gpu_capacity_override_gb",
-    )
-    return InferenceJob(
-        model=model,
-        family=family,
-        card=card,
-        shape=shapes.used(model.shape, overrides),
-        memory_already_used_gb=values["memory_already_used_gb"] or 0,
-        cuda_graphs_gb=values["cuda_graphs_gb"] or 0,
-        **{name: values[name] for name in same},
-    )
+    return job.job_of(InferenceJob, values, model, family, card, cuda_graphs_gb=values["cuda_graphs_gb"] or 0)

@@ -14,8 +14,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Callable, Mapping
 
-from builder.reference import ledger
+from builder.reference import ledger, ledger_total
 from builder.reference.finetune_job import Job
+from builder.reference.inputs import Refusal
 from builder.reference.place import Place, place_of
 
 MOST = 1_000_000
@@ -68,6 +69,15 @@ def tight_maxima(job: object, needs: Needs, place: Place) -> dict[str, int]:
         "max_batch_size_tight": largest_batch(lambda batch: place.is_enough(needs(batch, job.sequence_length)[0])),
         "max_sequence_length_tight": largest(lambda sequence: place.is_enough(needs(job.batch_size, sequence)[0]), 1),
     }
+
+
+def beside(found: Mapping[str, object], job: object | Refusal, needs_of_job: Callable[[object], Needs]) -> dict[str, object]:
+    """An estimate and the four largest: None where an input is wrong, a text where the job has no total."""
+    if isinstance(job, Refusal):
+        return {**found, **dict.fromkeys(OUTPUTS)}
+    if not job.modelled:
+        return {**found, **dict.fromkeys(OUTPUTS, ledger_total.NO_FIGURE)}
+    return {**found, **quantities(job, needs_of_job(job))}
 
 
 def quantities(job: object, needs: Needs) -> dict[str, int]:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Mapping
 
 from builder.presets import Presets
+from builder.reference import inputs
 
 
 @dataclass(frozen=True)
@@ -38,4 +39,7 @@ def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
 
     Raises ValueError for a job with an invalid input.
     """
-    return import_module(f"builder.reference.{presets.book}_book").size(presets, typed)
+    job = inputs.read(presets, typed)
+    if isinstance(job, inputs.Refusal):
+        raise ValueError(job.input_message)
+    return Sized(job, *import_module(f"builder.reference.{presets.book}_book").accounts(presets, job))

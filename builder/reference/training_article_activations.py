@@ -14,7 +14,7 @@ x = B S d elements, b bytes of a computed element, amp 1 under autocast. Bytes:
     checkpointing       (L + 3) boundary + recomputed + B S V b
     checkpointed forward    L boundary + passing + B S V b + amp x 4 B S V
 
-The last is what stands in place of the activations while the forward pass is the peak (`training_article_peak`).
+The last is what stands in place of the activations while the forward pass is the peak (`article_peak`).
 
 Source: the published training formulas, odog96/gpu-sizing-playbook@b8b0636, 2026-08-20.
 """

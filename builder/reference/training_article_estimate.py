@@ -12,16 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from builder.reference import (
+    article_peak,
     article_total,
+    article_verdict,
     training_article_activations,
     training_article_gradients,
     training_article_optimizer_states,
-    training_article_peak,
     training_article_scope,
-    training_article_verdict,
     training_article_weight_cache,
     training_article_weights,
 )
+
+ITEMS = ("article_weights", "article_gradients", "article_optimizer_states", "article_weight_cache", "article_activations")
+"""Line items of the article."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,12 @@ def lines(
 
 def peak(items: dict[str, float], optimizer_choice: str, checkpointing: bool) -> dict[str, float]:
     """The moments and the peak, of the line items that `lines` gives."""
-    return training_article_peak.quantities(
-        training_article_peak.Items(
-            weights=items["article_weights_bytes"],
+    return article_peak.quantities(
+        article_peak.Items(
+            standing={name: items[f"{name}_bytes"] for name in ("article_weights", "article_optimizer_states")},
             gradients=items["article_gradients_bytes"],
-            optimizer_states=items["article_optimizer_states_bytes"],
-            weight_cache=items["article_weight_cache_bytes"],
+            cache_name="article_weight_cache",
+            cache=items["article_weight_cache_bytes"],
             activations=items["article_activations_bytes"],
             activations_forward=items["article_activations_forward_bytes"],
             optimizer_choice=optimizer_choice,
@@ -105,8 +108,9 @@ def quantities(
         already_used_gb=already_used_gb,
         bytes_per_gb=constants.bytes_per_gb,
     )
-    return values | training_article_verdict.quantities(
+    return values | article_verdict.quantities(
         values,
+        ITEMS,
         checkpointing=checkpointing,
         overhead_gb=article_total.allocator_overhead_gb(checkpointing),
         context_gb=constants.context_gb,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Mapping
 
 from builder.presets import Presets
-from builder.reference import cheapest_change, inputs, largest, ledger_total, scenarios, smallest_card
-from builder.reference.inputs import Refusal
-from builder.reference.sized import Sized
+from builder.reference import cheapest_change, inputs, largest, scenarios, smallest_card
+from builder.reference.sized import size
 from builder.reference.training_estimate import ESTIMATE_OUTPUTS, PUBLIC_OUTPUTS, estimate, general, ledger, quantity_names
+from builder.reference.training_job import TrainingJob
 from builder.reference.training_largest import needs_of
 
 SHOWN = {
@@ -20,7 +20,7 @@ SHOWN = {
 OTHERS = {"utilization": "utilization", "moment": "peak_moment"}
 """Its columns in other units."""
 
-__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "decisions", "estimate", "outputs", "quantity_names", "size"]
+__all__ = ["ESTIMATE_OUTPUTS", "OTHERS", "PUBLIC_OUTPUTS", "SHOWN", "accounts", "decisions", "estimate", "outputs", "quantity_names"]
 
 
 def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
@@ -28,21 +28,13 @@ def outputs(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:
 
     Raises UsageError when a name is not an input.
     """
-    found, job = estimate(presets, typed), inputs.read(presets, typed)
-    if isinstance(job, Refusal):
-        return {**found, **dict.fromkeys(largest.OUTPUTS)}
-    if not job.modelled:
-        return {**found, **dict.fromkeys(largest.OUTPUTS, ledger_total.NO_FIGURE)}
-    return {**found, **largest.quantities(job, needs_of(job, general(presets, job)))}
+    return largest.beside(estimate(presets, typed), inputs.read(presets, typed), lambda job: needs_of(job, general(presets, job)))
 
 
-def size(presets: Presets, typed: Mapping[str, object]) -> Sized:
-    """A job with its quantities; raises ValueError for one with an invalid input."""
-    job = inputs.read(presets, typed)
-    if isinstance(job, Refusal):
-        raise ValueError(job.input_message)
+def accounts(presets: Presets, job: TrainingJob) -> tuple[dict[str, float], dict[str, float | str]]:
+    """What all accountings share, and what decides."""
     shared = general(presets, job)
-    return Sized(job, shared, ledger(job, shared))
+    return shared, ledger(job, shared)
 
 
 def decisions(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]:

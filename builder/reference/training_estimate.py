@@ -8,6 +8,7 @@ from typing import Mapping
 from builder.presets import Presets
 from builder.reference import (
     article_activations,
+    article_verdict,
     card,
     card_notes,
     input_notes,
@@ -19,10 +20,8 @@ from builder.reference import (
     shape,
     training_article_estimate,
     training_article_scope,
-    training_article_verdict,
     training_ledger,
 )
-from builder.reference.article_verdict import CHECK_INPUTS
 from builder.reference.inputs import Refusal
 from builder.reference.place import place_of
 from builder.reference.training_job import TrainingJob
@@ -39,7 +38,7 @@ ITEMS = {
 KNOWN = ("activations_modelled", "weights_bytes", "gradients_bytes", "optimizer_states_bytes", "held_bytes", "held_gb", "workspace_bytes", "context_bytes")
 """Quantities that are known of a job whose training is not modelled, beside the public outputs."""
 PUBLIC_OUTPUTS = (
-    *ledger_total.outputs(ITEMS), *largest.OUTPUTS, "gpu_capacity_gb", *training_article_verdict.OUTPUTS, "input_message"
+    *ledger_total.outputs(ITEMS), *largest.OUTPUTS, "gpu_capacity_gb", *article_verdict.outputs(training_article_estimate.ITEMS), "input_message"
 )
 """Every output that users rely on, in the order in which the command line prints them."""
 ESTIMATE_OUTPUTS = tuple(name for name in PUBLIC_OUTPUTS if name not in largest.OUTPUTS)
@@ -52,8 +51,8 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
     if isinstance(job, Refusal):
         return {
             **dict.fromkeys(quantity_names(presets), None),
-            **training_article_verdict.check_inputs(),
-            "fit_verdict": CHECK_INPUTS,
+            **article_verdict.check_inputs(training_article_estimate.ITEMS),
+            "fit_verdict": article_verdict.CHECK_INPUTS,
             "input_message": job.input_message,
         }
     shared = general(presets, job)
@@ -61,7 +60,7 @@ def estimate(presets: Presets, typed: Mapping[str, object]) -> dict[str, object]
     if values["article_covered"]:
         values |= article(presets, job, values)
         return {**values, **(compared(values) if job.modelled else {})}
-    return {**dict.fromkeys(quantity_names(presets), None), **values, **training_article_verdict.not_covered()}
+    return {**dict.fromkeys(quantity_names(presets), None), **values, **article_verdict.not_covered(training_article_estimate.ITEMS)}
 
 
 def quantity_names(presets: Presets) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from builder.reference import shape as shapes
+from builder.reference import job
 from builder.reference.shape import Shape
 
 
@@ -56,26 +56,4 @@ class TrainingJob:
 
 def job_of(values: Mapping[str, object], model: object, family: object, card: object) -> TrainingJob:
     """The job of valid input values by public name (None = blank) and of the presets that they name."""
-    overrides = {dimension: values[f"{dimension}_override"] for dimension in shapes.DIMENSIONS}
-    return TrainingJob(
-        model=model,
-        family=family,
-        card=card,
-        shape=shapes.used(model.shape, overrides),
-        parameters_override=values["parameters_override"],
-        storage_precision=values["storage_precision"],
-        compute_precision=values["compute_precision"],
-        optimizer_choice=values["optimizer_choice"],
-        gradient_accumulation_steps=values["gradient_accumulation_steps"],
-        batch_size=values["batch_size"],
-        sequence_length=values["sequence_length"],
-        checkpointing=values["activation_checkpointing"] == "On",
-        attention_kernel=values["attention_kernel"],
-        dropout_rate=values["dropout_rate"],
-        training_loop=values["training_loop"],
-        keeps_kv_cache=values["keeps_kv_cache"],
-        keeps_previous_output=values["keeps_previous_output"],
-        allocator_mode=values["allocator_mode"],
-        gpu_capacity_override_gb=values["gpu_capacity_override_gb"],
-        memory_already_used_gb=values["memory_already_used_gb"] or 0,
-    )
+    return job.job_of(TrainingJob, values, model, family, card, checkpointing=values["activation_checkpointing"] == "On")

@@ -14,10 +14,11 @@ FORWARD, LOSS, START, INSIDE, OPTIMIZER = MOMENTS
 
 
 def place(values: dict[str, float], moment: str) -> str:
-    """Which part of a moment is its largest: `begin` of a step, `bottom` layer, `embedding`; `rest` otherwise."""
+    """Which part of a moment is its largest: `bottom` layer, `embedding`; `rest` otherwise.
+
+    The begin of a step is never the peak: the embedding's backward finds the same gradients, and the gradient of a boundary besides.
+    """
     peak = values[MOMENTS[moment]]
-    if moment == FORWARD and values["point_begin_bytes"] == peak:
-        return "begin"
     if moment == INSIDE and values["top_layer_bytes"] < peak:
         return "embedding" if values["point_embedding_bytes"] == peak else "bottom"
     return "rest"
@@ -27,7 +28,7 @@ def gradients(values: dict[str, float], moment: str, where: str) -> float:
     """Gradients and what the optimizer adds to them, alive in a moment."""
     if moment == OPTIMIZER:
         return values["gradients_bytes"] + values["step_temporary_bytes"]
-    if where in ("begin", "embedding"):
+    if where == "embedding":
         return values["gradients_bytes"]
     found = values["accumulated_bytes"]
     if moment == INSIDE:
@@ -38,7 +39,7 @@ def gradients(values: dict[str, float], moment: str, where: str) -> float:
 def casts(step: TrainingStep, values: dict[str, float], moment: str, where: str) -> float:
     """Autocast's casts of weights alive in a moment."""
     layers, layer, head = values["layers_casts_bytes"], values["layer_casts_bytes"], values["head_cast_bytes"]
-    if moment == OPTIMIZER or where in ("begin", "embedding"):
+    if moment == OPTIMIZER or where == "embedding":
         return 0
     if moment == FORWARD:
         return layers
@@ -71,7 +72,6 @@ def quantities(step: TrainingStep, values: dict[str, float], compute_capability:
         "peak_moment": moment,
         "traced_peak_bytes": peak,
         **{f"peak_is_{name}": int(moment == text) for name, text in zip(("forward", "loss", "start", "inside", "step"), MOMENTS)},
-        "peak_at_begin": int(where == "begin"),
         "peak_at_bottom": int(where == "bottom"),
         "peak_at_embedding": int(where == "embedding"),
         **at_work(step, values),

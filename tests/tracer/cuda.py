@@ -51,8 +51,9 @@ def _softmax_in_fp32(x, dim=None, _stacklevel=3, dtype=None):
     return _softmax(x, dim=dim, dtype=dtype or (torch.float32 if _autocast_enabled("cpu") else None))
 
 
-def _attention_without_dropout(*args, dropout_p=0.0, **kwargs):
-    return _attention(*args, **kwargs)
+def _attention_without_dropout(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **kwargs):
+    """PyTorch's own attention module gives the rate of its dropout by position."""
+    return _attention(query, key, value, attn_mask=attn_mask, is_causal=is_causal, **kwargs)
 
 
 def _int8_quantised(rows, threshold=0.0):

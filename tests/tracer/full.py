@@ -13,9 +13,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from builder.reference.training_job import TrainingJob
 from tests.tracer.cuda import patches
 from tests.tracer.encoder import Encoder
-from tests.tracer.model import config_of
-from tests.tracer.step import FORWARD, INSIDE, LOSS, OPTIMIZER, START, STEPS, Trace
+from tests.tracer.model import config_of, give_storage
+from tests.tracer.step import STEPS, Trace
 from tests.tracer.storages import LiveStorages
+from tests.tracer.watch import FORWARD, OPTIMIZER, START, layers_of, watch_modules, watch_moments
 
 RATE = 1e-4
 OPTIMIZERS: dict[str, Callable] = {
@@ -26,7 +27,6 @@ OPTIMIZERS: dict[str, Callable] = {
     "SGD momentum": lambda weights: torch.optim.SGD(weights, lr=RATE, momentum=0.9, foreach=True),
     "Adafactor": lambda weights: torch.optim.Adafactor(weights, lr=RATE),
 }
-_attention = torch.nn.functional.scaled_dot_product_attention
 MICRO_STEPS = 2  # of accumulation: the second finds gradients of the first, and so does every later one
 
 
@@ -35,15 +35,9 @@ def trace(job: TrainingJob, live: LiveStorages | None = None) -> Trace:
     with ExitStack() as stack:
         for one in patches():
             stack.enter_context(one)
-        stack.enter_context(patch.object(torch.nn.functional, "scaled_dot_product_attention", _without_dropout))
         # Adafactor reads norms and step counts, which here have no data.
         stack.enter_context(patch.object(torch.Tensor, "item", lambda tensor: 1.0))
         return _trace(job, live or LiveStorages())
-
-
-def _without_dropout(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **kwargs):
-    """CUDA's kernels keep no mask of their dropout; PyTorch's own attention module gives its rate by position."""
-    return _attention(query, key, value, attn_mask=attn_mask, is_causal=is_causal, **kwargs)
 
 
 def dropout_of(job: TrainingJob) -> float:
@@ -57,9 +51,10 @@ def _trace(job: TrainingJob, live: LiveStorages) -> Trace:
     model, step = _model(job, asked[job.keeps_kv_cache])
     accumulates = job.gradient_accumulation_steps > 1
     with FakeTensorMode(allow_non_fake_inputs=True):
-        _materialise(model)
+        give_storage(model)
         model.train()
-        _watch(model, live)
+        watch_modules(model, live)
+        watch_moments(layers_of(model if isinstance(model, Encoder) else model.base_model), live)
         for tensor in (*model.parameters(), *model.buffers()):
             live.add(tensor, "weight")
         weights = list(model.parameters())
@@ -114,42 +109,3 @@ def _model(job: TrainingJob, keeps_cache: bool) -> tuple[torch.nn.Module, Callab
     if job.checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     return model, lambda ids, labels, _: model(input_ids=ids, labels=labels)
-
-
-def _materialise(model: torch.nn.Module) -> None:
-    """Give every parameter and buffer a fake tensor of its type; tied weights stay tied."""
-    made = {}
-    for module in model.modules():
-        for name, weight in list(module._parameters.items()):
-            if weight is not None:
-                if weight not in made:
-                    made[weight] = torch.nn.Parameter(torch.empty(weight.shape, dtype=weight.dtype))
-                module._parameters[name] = made[weight]
-        for name, buffer in module._buffers.items():
-            if buffer is not None:
-                module._buffers[name] = torch.empty(buffer.shape, dtype=buffer.dtype)
-
-
-def _watch(model: torch.nn.Module, live: LiveStorages) -> None:
-    """Keep the name of the module that runs, without the number of its layer, and tell where the loss and a layer's backward begin."""
-    for name, module in model.named_modules():
-        short = ".".join("*" if part.isdigit() else part for part in name.split(".") if part != "model")
-        module.register_forward_pre_hook(lambda *_, short=short: live.modules.append(short))
-        module.register_forward_hook(lambda *_: _leave(live), always_call=True)
-    layers = model.layers if isinstance(model, Encoder) else model.model.layers
-    for layer in layers:
-        layer.register_forward_hook(lambda layer, _, out: _layer_done(live, layer is layers[-1], out))
-
-
-# Forward hooks without a value: what one gives back would replace the module's output.
-def _leave(live: LiveStorages) -> None:
-    live.modules.pop()
-
-
-def _layer_done(live: LiveStorages, last: bool, out: torch.Tensor | tuple) -> None:
-    hidden = out[0] if isinstance(out, tuple) else out
-    if live.phase != FORWARD:
-        return  # run again in backward, under checkpointing
-    hidden.grad_fn.register_prehook(lambda *_: setattr(live, "phase", INSIDE))
-    if last:
-        live.enter(LOSS)

@@ -1,6 +1,8 @@
 """The model of a job: transformers builds it from the preset, PEFT injects the adapters, and no weight has data."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import bitsandbytes as bnb
 import torch
 import transformers
@@ -78,19 +80,30 @@ def adapted_model(job: Job, config: transformers.PretrainedConfig) -> torch.nn.M
 def materialise(model: torch.nn.Module, job: Job) -> list[torch.Tensor]:
     """Give every parameter and buffer a fake tensor of its type; the tensors of quantised layers."""
     adapter_type = torch.bfloat16 if job.adapter_dtype == "BF16" else torch.float32
-    kept, made = [], {}
+    quantised = [module for module in model.modules() if isinstance(module, QUANTISED_LAYERS)]
+    kept = [tensor for module in quantised for tensor in fake_weight(module, job.base_storage)]
+    give_storage(
+        model,
+        lambda parameter: adapter_type if parameter.requires_grad else torch.float32 if prepared(job) else parameter.dtype,
+        lambda module, name: isinstance(module, QUANTISED_LAYERS) and name == "weight",
+    )
+    return kept
+
+
+def give_storage(
+    model: torch.nn.Module,
+    dtype_of: Callable[[torch.nn.Parameter], torch.dtype] = lambda parameter: parameter.dtype,
+    has_one: Callable[[torch.nn.Module, str], bool] = lambda module, name: False,
+) -> None:
+    """Give every parameter and buffer a fake tensor, but for those that have one; tied weights stay tied."""
+    made = {}
     for module in model.modules():
-        quantised = isinstance(module, QUANTISED_LAYERS)
-        if quantised:
-            kept += fake_weight(module, job.base_storage)
         for name, parameter in list(module._parameters.items()):
-            if parameter is None or (quantised and name == "weight"):
+            if parameter is None or has_one(module, name):
                 continue
-            if parameter not in made:  # tied weights stay tied
-                dtype = adapter_type if parameter.requires_grad else torch.float32 if prepared(job) else parameter.dtype
-                made[parameter] = torch.nn.Parameter(torch.empty(parameter.shape, dtype=dtype), requires_grad=parameter.requires_grad)
+            if parameter not in made:
+                made[parameter] = torch.nn.Parameter(torch.empty(parameter.shape, dtype=dtype_of(parameter)), requires_grad=parameter.requires_grad)
             module._parameters[name] = made[parameter]
         for name, buffer in module._buffers.items():
             if buffer is not None:
                 module._buffers[name] = torch.empty(buffer.shape, dtype=buffer.dtype)
-    return kept

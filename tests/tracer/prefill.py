@@ -16,8 +16,9 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from tests.tracer.cuda import patches
-from tests.tracer.model import config_of
+from tests.tracer.model import config_of, give_storage
 from tests.tracer.storages import LiveStorages, Tag
+from tests.tracer.watch import layers_of, watch_modules
 
 FLASH = "prefill_flash"
 LAYERS, HEAD = "layers", "head"
@@ -71,9 +72,11 @@ def _prefill(preset, family, shape, tokens: int) -> Prefill:
     model.config._attn_implementation = "sdpa" if family.sdpa_scores else FLASH  # Falcon calls the kernel itself
     live = LiveStorages()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-        _materialise(model)
+        model.requires_grad_(False)
+        give_storage(model)
         model.eval()
-        _watch(model, live)
+        watch_modules(model, live)
+        layers_of(model.base_model)[-1].register_forward_hook(lambda *_: live.enter(HEAD))
         for tensor in (*model.parameters(), *model.buffers()):
             live.add(tensor, "weight")
         weights = live.now
@@ -84,32 +87,3 @@ def _prefill(preset, family, shape, tokens: int) -> Prefill:
         cache = 2 * config.num_hidden_layers * tokens * shape.kv_width * 2
         assert sum(tensor.untyped_storage().nbytes() for layer in out.past_key_values.layers for tensor in (layer.keys, layer.values)) == cache
         return Prefill(weights, cache, {name: live.peaks[name] - weights - cache for name in (LAYERS, HEAD)}, live.operations, live.tables())
-
-
-def _materialise(model: torch.nn.Module) -> None:
-    """Give every parameter and buffer a fake tensor of its type; tied weights stay tied."""
-    made = {}
-    for module in model.modules():
-        for name, parameter in list(module._parameters.items()):
-            if parameter is not None:
-                if parameter not in made:
-                    made[parameter] = torch.nn.Parameter(torch.empty(parameter.shape, dtype=parameter.dtype), requires_grad=False)
-                module._parameters[name] = made[parameter]
-        for name, buffer in module._buffers.items():
-            if buffer is not None:
-                module._buffers[name] = torch.empty(buffer.shape, dtype=buffer.dtype)
-
-
-def _watch(model: torch.nn.Module, live: LiveStorages) -> None:
-    """Keep the name of the module that runs, and tell where the layers end."""
-    for name, module in model.named_modules():
-        short = ".".join("*" if part.isdigit() else part for part in name.split("."))
-        module.register_forward_pre_hook(lambda *_, short=short: live.modules.append(short))
-        module.register_forward_hook(lambda *_: _leave(live), always_call=True)
-    backbone = model.base_model
-    layers = getattr(backbone, "layers", None) or backbone.h
-    layers[-1].register_forward_hook(lambda *_: live.enter(HEAD))
-
-
-def _leave(live: LiveStorages) -> None:
-    live.modules.pop()

@@ -11,15 +11,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from builder.errors import UsageError
 from builder.presets import Presets
-from builder.reference import inputs, ledger_peak
+from builder.reference import inputs
 from builder.reference.finetune_job import Job
 from tests.tracer.cuda import patches
 from tests.tracer.loss import FusedLinearCrossEntropy
 from tests.tracer.model import adapted_model, config_of, materialise, prepared
 from tests.tracer.storages import LiveStorages, Tag
+from tests.tracer.watch import FORWARD, INSIDE, LOSS, OPTIMIZER, START, layers_of, watch_modules, watch_moments
 
 STEPS = 3  # the optimizer makes its states in the first, and the third is like every later one
-FORWARD, LOSS, START, INSIDE, OPTIMIZER = ledger_peak.MOMENTS
 PHASES = {"forward": (FORWARD, LOSS), "backward": (START, INSIDE), "optimizer": (OPTIMIZER,)}
 
 
@@ -76,7 +76,8 @@ def _trace(job: Job) -> Trace:
         if job.checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         model.train()
-        _watch(model, live)
+        watch_modules(model, live)
+        watch_moments(layers_of(model.get_base_model().base_model), live)
         for tensor in (*model.parameters(), *kept):
             live.add(tensor, "adapter" if tensor.requires_grad else "base")
         trainable = [p for p in model.parameters() if p.requires_grad]
@@ -101,33 +102,6 @@ def _trace(job: Job) -> Trace:
                     out = None
     return Trace(sum(p.numel() for p in trainable), static, after_forward, live.peaks, live.allocator.peak_allocated,
                  live.allocator.peak_reserved, live.operations, live.tables())
-
-
-def _watch(model: torch.nn.Module, live: LiveStorages) -> None:
-    """Keep the name of the module that runs, without the number of its layer, and tell where the loss and a layer's backward begin."""
-    for name, module in model.named_modules():
-        short = ".".join("*" if part.isdigit() else part for part in name.split(".") if part not in ("base_model", "model", "default"))
-        module.register_forward_pre_hook(lambda *_, short=short: live.modules.append(short))
-        module.register_forward_hook(lambda *_: _leave(live), always_call=True)
-    backbone = model.get_base_model().base_model
-    layers = getattr(backbone, "layers", None) or backbone.h
-    for layer in layers:
-        layer.register_forward_hook(lambda layer, _, out: _layer_done(live, layer is layers[-1], out))
-
-
-# Forward hooks without a value: what one gives back would replace the module's output.
-def _leave(live: LiveStorages) -> None:
-    live.modules.pop()
-
-
-def _layer_done(live: LiveStorages, last: bool, out: torch.Tensor | tuple) -> None:
-    hidden = out[0] if isinstance(out, tuple) else out
-    if live.phase != FORWARD:
-        return  # run again in backward, under checkpointing
-    if hidden.grad_fn is not None:
-        hidden.grad_fn.register_prehook(lambda *_: setattr(live, "phase", INSIDE))
-    if last:
-        live.enter(LOSS)
 
 
 def _optimizer(choice: str, trainable: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
