@@ -233,7 +233,8 @@ def test_verify_finds_the_book_of_a_file(monkeypatch):
     """The presets that it loads at last are those of the file's book."""
     loaded = []
     monkeypatch.setattr(preset_files, "load", lambda root=ROOT, book="finetune": loaded.append(book) or load(root, book))
-    assert sizing("verify", BOOK).exit_code == 0 and loaded[-1] == "finetune"
+    book = BOOK.with_name(templates.load_templates("inference").book.file)
+    assert sizing("verify", book).exit_code == 0 and loaded[-1] == "inference"
 
 
 def test_verify_refuses_a_workbook_of_another_kind(tmp_path):
@@ -266,8 +267,9 @@ def test_verify_a_damaged_workbook_gives_one_line(tmp_path, part, change, one_co
 
 
 def test_build_where_the_book_is_a_folder(tmp_path):
-    (tmp_path / BOOK.name).mkdir()
-    result = sizing("build", "--out", tmp_path)
+    name = templates.load_templates("inference").book.file
+    (tmp_path / name).mkdir()
+    result = sizing("build", "--book", "inference", "--out", tmp_path)
     assert result.exit_code == 1 and "cannot be written" in result.output
 
 
