@@ -72,7 +72,7 @@ def with_models(presets, count: int):
 
 def large_layout(book: str):
     """The book with MODELS models, laid out."""
-    return lay_out(with_models(load(), MODELS), load_templates(book))
+    return lay_out(with_models(load(book=book), MODELS), load_templates(book))
 
 
 def build_large(book: str, path: Path) -> Path:
