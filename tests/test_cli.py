@@ -162,11 +162,11 @@ def test_a_broken_preset_names_file_line_and_column(tmp_path, monkeypatch):
     assert result.exit_code == 2 and "llama-2-7b.yaml:" in result.output and "6738415616 parameters, but the shape gives 6536032256" in result.output
 
 
-@pytest.mark.parametrize("command", sorted(main.commands))
+@pytest.mark.parametrize("command", main.list_commands(None))
 def test_every_command_has_help(command):
     result = sizing(command, "--help")
     assert result.exit_code == 0 and len(result.output.splitlines()) > 5
-    assert all(parameter.help for parameter in main.commands[command].params if parameter.param_type_name == "option")
+    assert all(parameter.help for parameter in main.get_command(None, command).params if parameter.param_type_name == "option")
 
 
 def test_the_installed_program_exits_with_the_code():

@@ -70,7 +70,7 @@ def test_every_folder_is_in_the_layout():
 
 
 def test_every_command_has_an_example():
-    assert {shlex.split(command)[1] for command, _ in EXAMPLES} == set(main.commands)
+    assert {shlex.split(command)[1] for command, _ in EXAMPLES} == set(main.list_commands(None))
 
 
 @pytest.mark.parametrize("command, shown", EXAMPLES, ids=[command for command, _ in EXAMPLES])

@@ -7,10 +7,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from builder.cli import setting
 from builder.errors import SizingError, UsageError, nearest
 from builder.presets import load
 from builder.reference import estimate, inputs, ledger_peak
+from builder.terminal import typed as typed_in
 from tests.tracer import not_installed
 
 GB, SHOWN, TABLE_WIDTH = 10**9, 20, 150
@@ -31,7 +31,7 @@ def main(settings: tuple[str, ...], layers: int | None, table: bool) -> None:
 
 def _run(settings: tuple[str, ...], layers: int | None, table: bool) -> None:
     presets = load()
-    typed = dict(setting(presets, item) for item in settings)
+    typed = typed_in(presets, settings)
     if layers is not None:
         typed["layers_override"] = layers
     found = estimate(presets, typed)

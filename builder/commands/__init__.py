@@ -1,0 +1,1 @@
+"""The commands of `sizing`, one module each."""
