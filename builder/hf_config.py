@@ -99,7 +99,7 @@ def _refuse_unknown(part: ConfigFile, name: str | None, kind: Any, known: Mappin
             has.append(f"{means} ({', '.join(signs)})")
     raise part.problem(
         f"{what} is not one that the families describe" + (f"; nearest: {stems[near[0]]}" if near else "")
-        + (f"; this model has {'; '.join(has)}" if has else "; a new family is one file, see 'How to add a family' in README.md"), key)
+        + (f"; this model has {'; '.join(has)}" if has else "; a new family is one file, see docs/how-to-add.md"), key)
 
 
 def _set(value: Any) -> bool:

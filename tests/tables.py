@@ -1,4 +1,4 @@
-"""The README's tables of models and cards with their evidence, made from the presets. `make tables` writes them again."""
+"""The tables of models and cards with their evidence, made from the presets. `make tables` writes them again."""
 from __future__ import annotations
 
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from builder.presets import Presets, load
 from builder.template import ROOT
 
-README = ROOT.parent / "README.md"
+PAGE = ROOT.parent / "docs" / "models-and-cards.md"
 BEGIN, END = "<!-- table of {}, made by `make tables` -->", "<!-- end of the table of {} -->"
 
 
@@ -58,14 +58,14 @@ TABLES = {"models": models, "cards": cards}
 
 
 def filled(text: str, presets: Presets) -> str:
-    """The README with its tables as the presets make them now."""
+    """The page with its tables as the presets make them now."""
     for name, make in TABLES.items():
         begin, end = BEGIN.format(name), END.format(name)
         text, found = re.subn(rf"{re.escape(begin)}\n.*?{re.escape(end)}", lambda _: f"{begin}\n\n{make(presets)}\n{end}", text, flags=re.DOTALL)
         if found != 1:
-            raise SystemExit(f"README.md: {found} places for the table of {name}, expected one between '{begin}' and '{end}'")
+            raise SystemExit(f"{PAGE.name}: {found} places for the table of {name}, expected one between '{begin}' and '{end}'")
     return text
 
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8"), load()), encoding="utf-8")
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), load()), encoding="utf-8")

@@ -307,7 +307,7 @@ def test_presets_of_another_book_that_do_not_load_are_named_and_nothing_is_added
     ("mamba-130m", "mamba-130m.json:2:3: architecture 'MambaForCausalLM' is not one that the families describe; this model has state-space layers (state_size); "
                    "a convolution in each layer (conv_kernel)"),
     ("mpt-7b", "this model has alibi in place of rotary positions (attn_config.alibi)"),
-    ("phi-2", "nearest: Phi3ForCausalLM; a new family is one file, see 'How to add a family' in README.md"),
+    ("phi-2", "nearest: Phi3ForCausalLM; a new family is one file, see docs/how-to-add.md"),
     ("phimoe", "a bias on the output head (lm_head_bias)"),
     ("qwen1.5-moe-a2.7b", "nearest: Qwen3MoeForCausalLM; this model has experts that every token takes (shared_expert_intermediate_size)"),
     ("redpajama-3b", "use_parallel_residual: false, but family 'GPT-NeoX' describes true"),

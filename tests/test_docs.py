@@ -1,4 +1,4 @@
-"""The README and the change log are true: links, commands and their output, counts, accuracy, and every recipe of How to add."""
+"""README, docs and change log are true: links, commands and their output, counts, accuracy, arithmetic, and every recipe of How to add."""
 from __future__ import annotations
 
 import re
@@ -17,13 +17,19 @@ from builder.check import findings
 from builder.cli import main
 from builder.layout import lay_out
 from builder.presets import load
+from builder.reference import outputs
 from builder.template import ROOT, load_templates
+from builder.terminal import typed
 from tests import tables
 
 HOME = ROOT.parent
-README = (HOME / "README.md").read_text(encoding="utf-8")
-FENCES = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
+PAGES = {path: path.read_text(encoding="utf-8") for path in (HOME / "README.md", *sorted((HOME / "docs").glob("*.md")))}
+README = PAGES[HOME / "README.md"]
+HOW_TO_ADD = PAGES[HOME / "docs" / "how-to-add.md"]
+ALL = "\n".join(PAGES.values())
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCES = FENCED.findall(ALL)
+PROSE = FENCED.sub("", ALL)
 # Shown output of each `$ sizing ...`. A line `...` stands for any lines, `...` within a line for anything on it.
 EXAMPLES = [text.removeprefix("$ ").split("\n", 1) for language, text in FENCES if not language and text.startswith("$ sizing ")]
 # (file, its content) of each YAML example; the first line names the file.
@@ -34,10 +40,24 @@ PRESETS = load()
 # Links and sections
 
 
-def test_every_relative_link_and_picture_exists():
-    targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
-    assert len(targets) > 8
-    assert not [target for target in targets if not (HOME / target.split("#")[0]).exists()]
+def anchors(page):
+    """Anchors of a page's headings, as GitHub makes them."""
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", FENCED.sub("", PAGES[page]), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_within_the_project_leads_somewhere(page):
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", PAGES[page]) if "://" not in target]
+    for target in targets:
+        path, _, anchor = target.partition("#")
+        to = (page.parent / path).resolve() if path else page
+        assert to.exists(), target
+        assert not anchor or anchor in anchors(to), target
+    assert targets
+
+
+def test_every_page_is_reached_from_the_readme():
+    assert not [page.name for page in PAGES if page.name != "README.md" and f"(docs/{page.name}" not in README]
 
 
 def test_every_path_in_backquotes_exists():
@@ -54,16 +74,17 @@ def test_pictures_are_shown_and_small():
         assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 250_000, picture.name
 
 
-@pytest.mark.parametrize("what", ["a model", "a card", "a line item", "a sheet", "an input or a choice", "a constant"])
+@pytest.mark.parametrize("what", ["a model", "a card", "a family", "a line item", "a sheet", "an input or a choice", "a constant", "a lever, a method or an example scenario"])
 def test_every_how_to_add_section_has_steps_and_an_example(what):
-    section = re.search(rf"^### How to add {what}\n(.*?)(?=^#|\Z)", re.sub(r"^# ", "  # ", README, flags=re.MULTILINE), re.MULTILINE | re.DOTALL)
-    assert section, f"README.md has no section 'How to add {what}'"
+    section = re.search(rf"^## How to add {what}\n(.*?)(?=^#|\Z)", re.sub(r"^# ", "  # ", HOW_TO_ADD, flags=re.MULTILINE), re.MULTILINE | re.DOTALL)
+    assert section, f"docs/how-to-add.md has no section 'How to add {what}'"
     assert re.search(r"^1\. .*^2\. ", section[1], re.MULTILINE | re.DOTALL) and "```yaml" in section[1]
+    assert f"docs/how-to-add.md#how-to-add-{what.replace(',', '').replace(' ', '-')})" in README
 
 
 def test_every_folder_is_in_the_layout():
     folders = {"presets", "templates", "builder", "dist", "tests", "docs", *(f"builder/{path.name}" for path in (HOME / "builder").iterdir() if path.is_dir())}
-    assert not [folder for folder in folders if "__pycache__" not in folder and f"`{folder}/" not in README]
+    assert not [folder for folder in folders if "__pycache__" not in folder and f"`{folder}/" not in ALL]
 
 
 # Commands
@@ -111,8 +132,9 @@ def test_counts_are_those_of_the_presets():
 
 
 def test_the_tables_of_models_and_cards_are_those_of_the_presets():
-    assert tables.filled(README, PRESETS) == README, "make tables writes them again"
-    lines = README.splitlines()
+    page = tables.PAGE.read_text(encoding="utf-8")
+    assert tables.filled(page, PRESETS) == page, "make tables writes them again"
+    lines = page.splitlines()
     for preset in (*PRESETS.models, *PRESETS.cards):
         assert sum(line.startswith(f"| {preset.name} |") for line in lines) == 1, preset.name
 
@@ -198,6 +220,47 @@ def test_accuracy_of_inference_is_that_of_its_validation_sheet():
         assert text in README, text
     for kind, storage, error in zip(every("checkpoint_kind"), every("checkpoint_weight_storage"), every("checkpoint_error")):
         assert abs(error) <= (0.005 if kind.startswith("on the card") else LIMITS_OF_WEIGHTS[storage]), (kind, storage, error)
+
+
+# The ledger page: `| what | arithmetic | bytes | name |`, and one changed input a row with what it gives
+
+LEDGER = PAGES[HOME / "docs" / "ledger.md"]
+FIGURES = re.findall(r"^\|(.*)\| ([\d,.]+) \| `(\w+)` \|$", LEDGER, re.MULTILINE)
+MOVED = re.findall(r"^\| (?:as above|`(\w+=[^`]+)`) \| ([\d.]+) \| ([\d.]+) \| (.*) \|$", LEDGER, re.MULTILINE)
+
+
+def test_every_figure_of_the_ledger_page_is_that_of_the_reference():
+    found = outputs(PRESETS, {})
+    assert len(FIGURES) > 30
+    assert not [(name, text, found[name]) for _, text, name in FIGURES if float(text.replace(",", "")) != pytest.approx(found[name], rel=1e-12)]
+
+
+def test_the_arithmetic_of_the_ledger_page_gives_its_figures():
+    tried = 0
+    for cells, text, name in FIGURES:
+        arithmetic = cells.split("|")[-1].strip().replace(",", "").replace("×", "*")
+        if re.fullmatch(r"[\d\s*+()/-]+", arithmetic):
+            tried += 1
+            assert eval(arithmetic) == pytest.approx(float(text.replace(",", "")), rel=1e-12), name  # digits and operators alone
+    assert tried > 25
+
+
+def test_what_moves_the_job_of_the_ledger_page():
+    for setting, peak, total, moment in MOVED:
+        found = outputs(PRESETS, typed(PRESETS, [setting] if setting else []))
+        assert (peak, total, moment) == (f"{found['peak_allocated_gb']:.2f}", f"{found['total_gb']:.2f}", found["peak_moment"]), setting
+    assert len(MOVED) == LEDGER.count("=", LEDGER.index("## What moves it"), LEDGER.index("Each row is the same job")) + 1 > 5
+
+
+def test_the_measured_figures_of_the_ledger_page_are_those_of_the_runs():
+    found, runs = outputs(PRESETS, {}), PRESETS.measured["h100-lora"].rows
+    same = [run for run in runs if all(run[spec.name] == spec.default for spec in PRESETS.inputs if spec.name in run)]
+    peak, reserved = same[0]["measured_peak_allocated_gb"], same[0]["measured_peak_reserved_gb"]
+    assert {(run["measured_peak_allocated_gb"], run["measured_peak_reserved_gb"]) for run in same} == {(peak, reserved)} and len(same) == 7
+    for text in ("measured seven times", f"{peak} GB at the peak", f"{found['peak_reserved_gb']:.2f} GB against {reserved:.2f} GB measured",
+                 f"{found['peak_allocated_gb']:.4f} GB against {peak} GB measured: {1 - found['peak_allocated_gb'] / peak:.3%} low",
+                 f"`tight_total_gb` ({found['tight_total_gb']:.2f} GB", f"has {found['gpu_capacity_gb']:.2f} GB for a process"):
+        assert text in LEDGER, text
 
 
 # Recipes
