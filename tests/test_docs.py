@@ -114,6 +114,11 @@ def lines(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines() if line.strip())
 
 
+def test_every_command_that_a_page_names_exists():
+    named = {name for page in PAGES.values() for name in re.findall(r"`sizing ([a-z-]+)", page)}
+    assert named and named <= set(main.list_commands(None))
+
+
 def test_the_two_commands_and_the_rest_are_targets_of_the_makefile():
     named = set(re.findall(r"\bmake ([a-z]+)", README))
     targets = set(re.findall(r"^([a-z]+):", (HOME / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
